@@ -11,8 +11,8 @@ Action = Literal["add", "merge", "replace", "ignore"]
 TaskStatus = Literal["open", "in_progress", "done"]
 Role = Literal["user", "assistant"]
 HitKind = Literal["memory", "message", "summary"]
-ForgetKind = Literal["memory", "message", "entry", "task"]
-"""What a person can forget: a fact, a message, an entry of their profile, a task."""
+ForgetKind = Literal["memory", "message", "entry", "task", "conversation"]
+"""What a person can forget: a fact, a message, an entry of their profile, a task, a whole conversation."""
 
 DEFAULT_IMPORTANCE = 0.5
 MAX_CONTENT = 2_000
@@ -114,6 +114,25 @@ class Message:
     gone: bool = False
     """Whether another message took its place, in a conversation whose history the client keeps; False in
     every read but that of its branches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """Messages that belong together, as far as somebody may read them."""
+
+    id: str
+    place: str
+    """Where it is held, ``dm`` in private."""
+    title: str
+    """How its first message begins."""
+    messages: int
+    """How many may be read."""
+    started_at: datetime
+    last_at: datetime
+    last: int
+    """The position of its newest message in the transcript; a list goes on before it."""
+    summary: str = ""
+    """Empty where none is written yet, or its readers are others."""
 
 
 @dataclass(frozen=True, slots=True)

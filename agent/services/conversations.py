@@ -4,15 +4,17 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from reprlib import repr as shown
 from typing import Any
 
+from agent.errors import BadInput
 from agent.services.forgetting import ForgetService
 from agent.services.transfer.export import export_person, export_place
 from agent.services.transfer.import_messages import read_messages, store_messages
 from agent.services.transfer.imports import Imported, ParsedImport, checked_import, speaks_for
 from agent.tracing.recorder import Recorder
 from agent.types import TurnRequest
-from agent.types.arguments import Limit, Name, Text, User, Where, place_of
+from agent.types.arguments import Limit, Name, Page, Text, User, Where, place_of
 from agent.types.checks import checks_arguments
 from agent.types.meanings import audience_of
 from memory.audience import Place, owners_of
@@ -25,11 +27,12 @@ from memory.forgetting.hiding import replace_messages
 from memory.forgetting.rewording import reword
 from memory.index.indexing import Indexing
 from memory.index.worker import Progress
-from memory.records import ForgetCandidate, Forgotten, Message
+from memory.records import Conversation, ForgetCandidate, Forgotten, Message
 from memory.sql.engine import Database
 from memory.sql.hidden import hidden_in
 from memory.sql.jobs.deliveries import Deliveries, Sent, note_origins
 from memory.sql.memories.store import MemoryStore
+from memory.sql.messages.conversations import conversations_of
 from memory.sql.messages.transcript import Transcript
 from memory.text import storable
 
@@ -50,11 +53,17 @@ class ConversationService:
     clock: Callable[[], datetime]
 
     async def messages(
-        self, *, user: User, place: Where = None, limit: Limit = 20, before: str | None = None
+        self,
+        *,
+        user: User,
+        place: Where = None,
+        limit: Limit = 20,
+        before: str | None = None,
+        conversation: str | None = None,
     ) -> list[Message]:
-        """Messages that may be read there, newest first; with `before`, those older than the message with
-        this id."""
-        return await self.transcript.page(audience_of(user, place), limit, before)
+        """Messages that may be read there, newest first: of all conversations or of one. With `before`, those
+        older than the message with this id."""
+        return await self.transcript.page(audience_of(user, place), limit, before, conversation)
 
     async def message(self, id: str, *, user: User) -> Message:
         """Return the user's message with this id, or its first eight characters. Raises NotFound."""
@@ -68,6 +77,11 @@ class ConversationService:
     async def preview_forget(self, id: str, *, user: User) -> ForgetCandidate:
         """What `forget` would take with this message. Nothing is forgotten by this."""
         return await self.forgetting.preview("message", id, user)
+
+    async def forget_conversation(self, id: str, *, user: User) -> Forgotten:
+        """Forget all that the user said in a conversation and was answered there, with the memories that rest
+        on it alone. What others said there stays. Raises NotFound if nothing in it is theirs."""
+        return await self.forgetting.forget("conversation", id, user)
 
     async def forget_sent(self, origin: str) -> Forgotten | None:
         """Forget the message with this id on a chat platform, whose author has deleted it there. Returns None
@@ -164,3 +178,28 @@ class ConversationService:
         new = await store_messages(self.database, self.transcript, read, messages, target, progress)
         await self.sync.try_to_catch_up()
         return new
+
+    async def get(self, id: str, *, user: User, place: Where = None) -> Conversation:
+        """One conversation, with its summary. Raises NotFound if nothing of it may be read there."""
+        audience = audience_of(user, place)
+        for found in await conversations_of(self.database, audience, self.clock(), 1, id=id):
+            return found
+        raise NotFound(f"no conversation {id!r} here; `hachi conversations list` shows the ids")
+
+    async def list(
+        self, *, user: User, place: Where = None, limit: Limit = 100, cursor: str | None = None
+    ) -> Page[Conversation]:
+        """The conversations that may be read there, from whichever client, that with the newest message
+        first; in private each has what the user said and was answered. `cursor` is the `next` of the page
+        before."""
+        before = None if cursor is None else _position(cursor)
+        audience, now = audience_of(user, place), self.clock()
+        found = await conversations_of(self.database, audience, now, limit + 1, before=before)
+        return Page(found[:limit], str(found[limit - 1].last) if len(found) > limit else None)
+
+
+def _position(cursor: str) -> int:
+    """Return the position in a cursor. Raises BadInput."""
+    if cursor.isdecimal() and len(cursor) < 19:
+        return int(cursor)
+    raise BadInput(f"cursor: {shown(cursor)} is no `next` of a page")

@@ -44,10 +44,11 @@ class ForgetService:
         `asked_in` is the message in which they asked for it, which goes too. The receipt offers what may be
         read in the place. Raises NotFound for anybody else's."""
         named = await self.forgetting.named(kind, id, user, place)
-        note_rows([named.id])  # a trace of this call shows its words, in what it searches for
         near: tuple[ForgetCandidate, ...] = ()
-        with suppress(MemoryFault):
-            near = await self.requests.related(named, user, Audience.of(user, place))
+        if kind != "conversation":
+            note_rows([named.id])  # a trace of this call shows its words, in what it searches for
+            with suppress(MemoryFault):
+                near = await self.requests.related(named, user, Audience.of(user, place))
         receipt, ids = await self.forgetting.forget(kind, named.id, user, place, asked_in=asked_in)
         self.store.forget_aliases()
         self.sync.wake()

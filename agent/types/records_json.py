@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 
 from memory.records import (
     Action,
+    Conversation,
     Decision,
     ForgetCandidate,
     ForgetKind,
@@ -86,6 +87,18 @@ class MessageJson(TypedDict):
     sent_at: datetime
 
 
+class ConversationJson(TypedDict):
+    """`title` is how its first message begins; `summary` is empty while none is written."""
+
+    id: str
+    place: str
+    title: str
+    messages: int
+    started_at: datetime
+    last_at: datetime
+    summary: str
+
+
 class NearJson(TypedDict):
     id: str
     content: str
@@ -133,6 +146,10 @@ def decision_json(decision: Decision) -> DecisionJson:
 
 def message_json(message: Message) -> MessageJson:
     return cast(MessageJson, _fields(MessageJson, message))
+
+
+def conversation_json(conversation: Conversation) -> ConversationJson:
+    return cast(ConversationJson, _fields(ConversationJson, conversation))
 
 
 def forgotten_json(receipt: Forgotten) -> ForgottenJson:

@@ -71,7 +71,8 @@ class Forgetting:
             if named.kind == "memory" and not reach.links:
                 raise NotFound(f"memory {named.id!r} is not {user}'s to take away: somebody else said it")
             until = now + self.undo_for
-            id = await entries.begin(connection, user, "forgotten", now, until, named.id)
+            row = None if kind == "conversation" else named.id
+            id = await entries.begin(connection, user, "forgotten", now, until, row)
             receipt = await _receipt(connection, reach, named)
             await hiding.hide(connection, id, reach, now)
             summaries = await _withhold(connection, reach, id, now)

@@ -5,13 +5,14 @@ from typing import Any, Literal
 from sqlalchemy import ColumnElement, Select, and_, select, true
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from memory.audience import Place
+from memory.audience import Audience, Place
 from memory.errors import NotFound
 from memory.forgetting.reach import Reach, stated_alone
 from memory.records import ForgetCandidate, ForgetKind
 from memory.sql.hidden import ENTRY_IS_HIDDEN, ENTRY_IS_WITHDRAWN, TASK_IS_HIDDEN
 from memory.sql.memories.memory_rows import begins
 from memory.sql.messages.message_rows import kept
+from memory.sql.readable import messages_readable
 from memory.sql.tables import context_entries, memories, messages, tasks
 
 ITEMS: tuple[Literal["entry", "task"], ...] = ("entry", "task")
@@ -22,11 +23,16 @@ BY_ITSELF: tuple[Literal["message", "entry", "task"], ...] = ("message", *ITEMS)
 async def find(
     connection: AsyncConnection, kind: ForgetKind, id: str, user: str, place: Place, asked_in: str = ""
 ) -> ForgetCandidate:
-    """What the person names by this id, or its first eight characters; with their message that asks for it,
-    by its id too, if that is not forgotten yet. An entry or a task must be readable in the place; whether a
-    memory is, the caller has checked. Raises NotFound."""
+    """What the person names by this id, or its first eight characters (a conversation by its whole id); with
+    their message that asks for it, by its id too, if that is not forgotten yet. An entry or a task must be
+    readable in the place; whether a memory is, the caller has checked. Raises NotFound."""
     theirs = _theirs(kind, user, place)
-    rows = (await connection.execute(theirs.where(begins(theirs.selected_columns[0], id)))).all()
+    column = theirs.selected_columns[0]
+    if kind == "conversation":
+        theirs = theirs.where(column == id).order_by(messages.c.seq).limit(1)
+    else:
+        theirs = theirs.where(begins(column, id))
+    rows = (await connection.execute(theirs)).all()
     if len(rows) != 1:
         raise NotFound(f"no {kind} {id!r} of {user}'s is left to forget")
     asks = select(messages.c.id).where(messages.c.user_id == user, messages.c.role == "user", kept())
@@ -55,6 +61,9 @@ def _theirs(kind: ForgetKind, user: str, place: Place) -> Select[Any]:
         case "message":
             columns = (messages.c.id, messages.c.text, messages.c.sent_at)
             theirs = and_(messages.c.user_id == user, kept())
+        case "conversation":
+            columns = (messages.c.conversation_id, messages.c.text, messages.c.sent_at)
+            theirs = and_(messages_readable(Audience.of(user)), kept())
         case "task":
             columns = (tasks.c.id, tasks.c.description, tasks.c.created_at)
             here = true() if place.private else tasks.c.place == place.stored

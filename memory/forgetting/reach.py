@@ -6,6 +6,7 @@ that were shown it, those that contain it. A reply that only was shown it goes i
 is named otherwise. Other facts, entries and tasks of the same messages stay.
 
 *A message*: the facts, entries and tasks that no other message of the person states, and the replies to it.
+A *conversation* goes as all of the person's messages in it do, with those that a client has replaced.
 
 *A person*: all that is theirs, and the replies to others that were shown something of it and contain it.
 
@@ -96,6 +97,10 @@ async def reach_of(
             return await of_fact(connection, named.id, user, now, named.asked_in, scanned)
         case "message":
             return await of_messages(connection, [named.id], user, now, named.asked_in, scanned)
+        case "conversation":
+            here = (messages.c.conversation_id == named.id, messages.c.user_id == user)
+            ids = list(await connection.scalars(select(messages.c.id).where(*here)))
+            return await of_messages(connection, ids, user, now, named.asked_in, scanned)
         case _:
             asked = frozenset(await _own(connection, [named.asked_in], user))
             items = {kind: frozenset([named.id] if named.kind == kind else []) for kind in ("task", "entry")}

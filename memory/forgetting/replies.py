@@ -5,11 +5,12 @@ Words decide only about a reply to that person, or one that was shown what goes,
 
 import asyncio
 import re
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from operator import attrgetter
 from typing import Any
 
@@ -50,13 +51,18 @@ def repeats(text: str, fact: str, names: str = "") -> bool:
 
 def has_words_of(text: str, fact: str, names: str = "") -> bool:
     """The same by words alone."""
-    wanted, teller = stems(fact), stems(names)
-    if len(wanted - teller) >= FEWEST:
-        wanted -= teller
+    wanted = _telling(fact, names)
     if len(wanted) >= FEWEST:
         return wanted <= stems(text)
     wording = normalise(fact)
     return " " in wording and re.search(rf"(?<!\w){re.escape(wording)}(?!\w)", normalise(text)) is not None
+
+
+def _telling(fact: str, names: str) -> frozenset[int]:
+    """The words of the fact that a text with it has: the `names` of its teller only in a short one."""
+    wanted = stems(fact)
+    rest = wanted - stems(names)
+    return rest if len(rest) >= FEWEST else wanted
 
 
 def _together(text: str, message: str, names: str) -> bool:
@@ -100,11 +106,21 @@ class Told:
     at: Mapping[str, datetime] = field(default_factory=dict)
     """When each of these texts was told. An older reply does not repeat it."""
 
-    def repeated_in(self, text: str, names: str) -> list[str]:
+    def repeated_in(self, text: str, names: str, by_word: Mapping[int, Sequence[str]]) -> list[str]:
+        """The facts that the text repeats, and the messages, which are given as by `messages_by_word`."""
         facts = [fact for fact in self.facts if repeats(text, fact, names)]
-        long = (said for said in self.messages if len(stems(said)) >= TELLING)
-        found = (said for said in long if has_words_of(text, said, names))
+        near = (said for word in stems(text) for said in by_word.get(word, ()))
+        found = (said for said in near if has_words_of(text, said, names))
         return facts + [said for said in found if _together(text, said, names)]
+
+    def messages_by_word(self, names: str) -> dict[int, list[str]]:
+        """The messages that tell enough, each under one word that whatever repeats it has: the rarest among
+        them. A conversation has thousands, and each reply would be compared with each."""
+        words = {said: _telling(said, names) for said in self.messages if len(stems(said)) >= TELLING}
+        often, found = Counter(chain.from_iterable(words.values())), defaultdict[int, list[str]](list)
+        for said, some in words.items():
+            found[min(some, key=often.__getitem__)].append(said)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +156,8 @@ async def repeating(
     elif told.at and told.at.keys() >= {*told.facts, *told.messages}:
         own = own.where(messages.c.sent_at >= min(told.at.values()))
     rows = sorted(await connection.execute(own), key=attrgetter("seq"))  # by SQL it would read them all
+    gone = {*shown}
+    rows = [row for row in rows if row.id not in gone]
     scanned = replace(scanned, upto=max([scanned.upto, *(row.seq for row in rows)]))
     scanned = await compare(connection, told, rows, scanned)
     further = {*shown, *scanned.found}
@@ -163,12 +181,13 @@ async def compare(
     there what they have of it."""
     names = await _names_of(connection, told.person)
     others, compared, found = _Others(connection, told.person), set(scanned.compared), set(scanned.found)
+    by_word = told.messages_by_word(names)
     for reply in replies:
         if reply.id in compared:
             continue
         await asyncio.sleep(0)  # it may take long, and others have work to do
         compared.add(reply.id)
-        repeated = told.repeated_in(reply.text, names)
+        repeated = told.repeated_in(reply.text, names, by_word)
         repeated = [text for text in repeated if told.at.get(text, reply.sent_at) <= reply.sent_at]
         if repeated and not await others.told(reply, repeated, names):
             found.add(reply.id)

@@ -45,6 +45,7 @@ COMMANDS = {
     "tasks": "people.tasks",
     "context": "people.context",
     "messages": "people.messages",
+    "conversations": "conversations.group",
     "knowledge": "knowledge.group",
     "traces": "traces.browse.group",
     "keys": "operate.operator.keys",

@@ -158,6 +158,14 @@ class ConversationSummaries:
         query = query.order_by(table.c.updated_at.desc(), table.c.id).limit(limit)
         return [_active(row) for row in await self._database.rows(query)]
 
+    async def texts(
+        self, conversations: Collection[str], audience: Audience, now: datetime
+    ) -> dict[str, str]:
+        """The summaries of these conversations that the audience may read, by the conversation's id."""
+        readable = table.c.conversation_id.in_(conversations), table.c.owner.in_(audience.keys)
+        query = select(table.c.conversation_id, table.c.summary).where(*readable, ~outlived(now))
+        return {row.conversation_id: row.summary for row in await self._database.rows(query)}
+
     # For the index.
 
     async def of_ids(self, ids: Collection[str]) -> list[ActiveConversation]:

@@ -211,10 +211,13 @@ class Transcript:
             talks.setdefault(row.conversation_id, []).append(_on_branch(row))
         return [talk[::-1] for talk in talks.values()]
 
-    async def page(self, audience: Audience, limit: int, before: str | None = None) -> list[Message]:
-        """The messages this audience may read, newest first. With `before`, those older than the message with
-        this id. Raises NotFound for one that may not be read."""
+    async def page(
+        self, audience: Audience, limit: int, before: str | None = None, conversation: str | None = None
+    ) -> list[Message]:
+        """The messages this audience may read, newest first; of all, or of one `conversation`. With `before`,
+        those older than the message with this id. Raises NotFound for one that may not be read."""
         query = select(messages).where(messages_readable(audience), kept())
+        query = query.where(messages.c.conversation_id == conversation) if conversation else query
         if before is not None:
             seen = select(messages.c.seq).where(messages.c.id == before, messages_readable(audience))
             if not (found := await self._database.rows(seen)):

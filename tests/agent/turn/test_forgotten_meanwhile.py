@@ -35,6 +35,10 @@ async def forget_the_message(pet: Companion) -> None:
     await pet.conversations.forget(message.id, user="ana")
 
 
+async def forget_the_conversation(pet: Companion) -> None:
+    await pet.conversations.forget_conversation("place:acme", user="ana")
+
+
 async def erase(pet: Companion) -> None:
     await pet.people.erase(user="ana")
 
@@ -48,7 +52,7 @@ async def ask_meanwhile(pet: Companion, model: AnsweringModel, act: Forget, **wh
     return await turn
 
 
-@pytest.mark.parametrize("act", [forget_the_fact, forget_the_message, erase])
+@pytest.mark.parametrize("act", [forget_the_fact, forget_the_message, forget_the_conversation, erase])
 async def test_a_reply_that_saw_what_was_forgotten_is_not_stored(open_pet, rows, act):
     model = AnsweringModel(NOTED, TOLD, hold="Which PIN")
     pet = await open_pet(given=model)
@@ -61,6 +65,23 @@ async def test_a_reply_that_saw_what_was_forgotten_is_not_stored(open_pet, rows,
     assert [message.text for message in said] == ["Which PIN is it?"]
     assert await pet.memories.list(user="ben", place="acme") == []
     assert rows("SELECT * FROM work WHERE kind = 'store_memories'") == []
+
+
+async def test_a_conversation_that_is_forgotten_while_it_is_answered_goes_with_the_question(open_pet):
+    model = AnsweringModel(NOTED, TOLD, hold="Which PIN")
+    pet = await open_pet(given=model)
+    await pet.respond(PIN, user="ana", settle=True)
+    receipts = []
+
+    async def forget(pet: Companion) -> None:
+        receipts.append(await pet.conversations.forget_conversation("dm:ana", user="ana"))
+
+    assert (await ask_meanwhile(pet, model, forget, user="ana")).message_id is None
+    await pet.settle()
+    assert await pet.conversations.list(user="ana") == await pet.memories.list(user="ana") == []
+    await pet.memories.undo_forget(receipts[0].undo_id, user="ana")
+    [back] = await pet.conversations.list(user="ana")
+    assert (back.title, back.messages) == (PIN, 3)
 
 
 async def test_a_reply_that_saw_only_a_summary_of_it_is_not_stored(open_pet, clock, rows):

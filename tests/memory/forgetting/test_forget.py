@@ -6,6 +6,7 @@ from sqlalchemy import select
 
 from memory.audience import Audience, Place
 from memory.errors import NotFound
+from memory.forgetting.hiding import replace_messages
 from memory.people.profile_entries import Entry
 from memory.people.profile_store import ProfileStore
 from memory.records import ForgetCandidate, Forgotten, Memory
@@ -145,6 +146,60 @@ async def test_a_message_takes_what_no_other_one_states(stack: Stack) -> None:
     assert (await profiles.view("anna", where, stack.clock.now)).profile.location == "Rome"
     with pytest.raises(NotFound):
         await stack.forgetting.forget("message", first, "ben")
+
+
+@on_both
+async def test_a_conversation_takes_what_its_messages_alone_state_and_nobody_elses(stack: Stack) -> None:
+    def at(user: str) -> dict[str, str]:
+        return {"user": user, "conversation": "chat:one"}
+
+    pin = await stack.receive(PIN, **at("anna"))
+    await stack.remember(FACT, message_id=pin, said=PIN, live=True)
+    for text, role in (
+        ("Noted.", "assistant"),
+        ("I live in Rome", "user"),
+        ("Time to call mum.", "assistant"),
+    ):
+        await stack.receive(text, **at("anna"), role=role, author=role)  # type: ignore[arg-type]
+    await told(stack, "so I live in Rome", "Anna lives in Rome")
+    await stack.receive("ben's", **at("ben"))
+    await answered(stack, "Your bank PIN is q4711.")
+    for user, id in (("ben", "dm:anna"), ("cleo", "chat:one"), ("anna", "chat:on"), ("anna", "")):
+        with pytest.raises(NotFound):
+            await stack.forgetting.forget("conversation", id, user)
+
+    receipt, _ = await stack.forgetting.forget("conversation", "chat:one", "anna")
+
+    assert (receipt.content, receipt.messages, receipt.replies) == (PIN, 2, 3)
+    assert await transcript(stack) == ["so I live in Rome"]
+    assert await stack.known() == {"Anna lives in Rome"}
+    assert await transcript(stack, "ben") == ["ben's"]
+    await stack.forgetting.undo(str(receipt.undo_id), "anna")
+    assert len(await transcript(stack)) == 6
+    assert await stack.known() == {FACT, "Anna lives in Rome"}
+    await stack.forgetting.forget("conversation", "chat:one", "anna")
+    await purge(stack)
+    assert "q4711" not in await everything(stack)
+    with pytest.raises(NotFound):
+        await stack.forgetting.forget("conversation", "chat:one", "anna")
+
+
+async def test_in_a_place_a_conversation_takes_what_the_person_said_and_was_answered(stack: Stack) -> None:
+    for user in ("anna", "ben"):
+        await stack.receive(f"{user} is here", user, "acme")
+        await answered(stack, f"Hello, friend of mine {user}", user, "acme")
+    await stack.forgetting.forget("conversation", "place:acme", "anna")
+    assert await transcript(stack, "cleo", "acme") == ["ben is here", "Hello, friend of mine ben"]
+
+
+async def test_a_conversation_takes_what_a_client_has_replaced_in_it(stack: Stack) -> None:
+    first = await stack.receive("my PIN is q4711")
+    async with stack.database.write() as connection:
+        await replace_messages(connection, [first], "anna", stack.clock.now)
+    await stack.receive("hello")
+    await stack.forgetting.forget("conversation", "dm:anna", "anna")
+    await purge(stack)
+    assert "q4711" not in await everything(stack)
 
 
 async def test_replies_that_contain_it_go_wherever_it_was_read_and_others_are_named(stack: Stack) -> None:

@@ -74,4 +74,5 @@ MINE, OURS = "Oui, il est à moi.", "Es ist mir wichtig. Ich kann nicht warten!"
 def test_a_reply_quotes_a_message_by_words_that_stand_together(
     quotes: bool, message: str, reply: str
 ) -> None:
-    assert Told(ANN, [], [message]).repeated_in(reply, ANN) == [message] * quotes
+    told = Told(ANN, [], [message])
+    assert told.repeated_in(reply, ANN, told.messages_by_word(ANN)) == [message] * quotes

@@ -100,7 +100,7 @@ class Changed(Strict):
 class Named(Strict):
     """What is to be forgotten, by its id or the first eight characters, and the message that asks for it."""
 
-    id: MessageId
+    id: Annotated[str, Field(min_length=1, max_length=400)]
     kind: ForgetKind = "memory"
     asked_in: Annotated[str, Field(max_length=36)] = ""
 
@@ -262,9 +262,10 @@ async def list_messages(
     pet: Pet,
     limit: Limit = 50,
     before: Annotated[MessageId | None, InQuery(description="only older ones than this message")] = None,
+    conversation: Annotated[str | None, InQuery(description="only those of the one with this id")] = None,
 ) -> Response:
     """List what was said and answered, newest first, without what is forgotten."""
-    found = await pet.conversations.messages(user=user, limit=limit, before=before)
+    found = await pet.conversations.messages(user=user, limit=limit, before=before, conversation=conversation)
     return await _written(found, MessageJson, message_json)
 
 

@@ -27,7 +27,7 @@ def test_version_and_help(shared):
 
 
 def test_no_line_of_help_is_cut(shared):
-    groups = "memories people tasks context messages knowledge traces keys jobs".split()
+    groups = "memories people tasks context messages conversations knowledge traces keys jobs".split()
     for group in ["", *groups]:
         ran = shared(*group.split(), "-h", COLUMNS="60")
         commands = ran.out.partition("Commands:\n")[2].splitlines()

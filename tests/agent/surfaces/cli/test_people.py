@@ -1,3 +1,4 @@
+import re
 import sqlite3
 from contextlib import closing
 
@@ -80,6 +81,30 @@ def test_messages_are_listed_and_forgotten_one_by_one(hachi):
     assert "brings it back" in told
     assert hachi("messages", "list", "--json").json == []
     assert hachi("memories", "list", "--json").json == []
+
+
+def test_conversations_are_listed_read_and_forgotten_whole(hachi):
+    assert hachi("conversations", "list").complaint == "hachi: no conversations of 'mickael' here"
+    hachi("chat", "-m", "my bank PIN is 4711")
+    [one] = hachi("conversations", "list", "--json").json
+    assert (one["id"], one["place"], one["title"], one["messages"], one["summary"]) == (
+        *("dm:mickael", "dm", "my bank PIN is 4711", 2, ""),
+    )
+    assert "dm:mickael" in hachi("conversations", "list").out
+    shown = hachi("conversations", "show", "dm:mickael", "--json").json
+    assert [line["role"] for line in shown["messages"]] == ["user", "assistant"]
+    assert "(no summary yet)" in hachi("conversations", "show", "dm:mickael").out
+    for verb, user in (("show", "lea"), ("delete", "lea")):
+        other = hachi("conversations", verb, "dm:mickael", "--user", user)
+        assert (other.code, "no conversation 'dm:mickael'" in other.complaint) == (1, True)
+    assert hachi("conversations", "delete", "dm:mickael", stdin=b"n\n", typed=True).code == 1
+    assert "needs --yes" in hachi("conversations", "delete", "dm:mickael").complaint
+    told = hachi("conversations", "delete", "dm:mickael", "--yes").out
+    assert "taken: 1 memory, 1 message, 1 reply" in told
+    assert hachi("conversations", "list", "--json").json == hachi("memories", "list", "--json").json == []
+    undo = re.search("restore ([0-9a-f]{8})", told)[1]
+    hachi("memories", "restore", undo)
+    assert hachi("conversations", "list", "--json").json == [one]
 
 
 def test_everybody_of_whom_something_is_kept_is_listed(hachi):

@@ -81,6 +81,36 @@ async def test_what_is_forgotten_is_told_and_brought_back(ana: Ana) -> None:
     await ana("DELETE", f"/messages/{line['id']}", status=404)
 
 
+async def test_conversations_are_read_in_pages_and_forgotten_whole(ana: Ana) -> None:
+    chats = [f"chat:a%2F{at} b:{ana.user}" for at in range(3)]
+    for chat in chats:
+        await ana.pet.respond(f"I said it in {chat}", user=ana.user, conversation=chat)
+    await ana.pet.respond("a secret", user="ben", conversation=chats[0])
+    assert [one["id"] for one in await ana("GET", "/conversations")] == chats[::-1]
+    [newest] = await ana("GET", "/conversations", limit=1)
+    cursor = (await ana.pet.conversations.list(user=ana.user, limit=1)).next
+    [next_one, _] = await ana("GET", "/conversations", cursor=cursor)
+    assert (newest["id"], next_one["id"]) == (chats[2], chats[1])
+    at = f"/conversations/{quote(chats[0], safe='')}"
+    one = await ana("GET", at)
+    assert (one["title"], one["messages"], one["place"]) == (f"I said it in {chats[0]}", 2, "dm")
+    lines = await ana("GET", "/messages", conversation=chats[0])
+    assert [line["role"] for line in lines] == ["assistant", "user"]
+
+    told = await ana("DELETE", at)
+    assert (told["messages"], told["replies"]) == (1, 1)
+    for method in ("GET", "DELETE"):
+        await ana(method, at, status=404)
+    assert len(await ana.pet.conversations.messages(user="ben", conversation=chats[0])) == 2
+    await ana("POST", f"/forgotten/{told['undo_id']}/undo")
+    assert await ana("GET", at) == one
+    assert (await ana("POST", "/forget", {"id": chats[0], "kind": "conversation"}))["messages"] == 1
+    for id in ("dm:ben", "chat:\x00", "a/b"):
+        await ana("DELETE", f"/conversations/{quote(id, safe='')}", status=404)
+    for cursor in ("x", "-1", "9" * 30, "²"):
+        await ana("GET", "/conversations", cursor=cursor, status=400)
+
+
 async def test_tasks_are_added_changed_and_done(ana: Ana) -> None:
     await ana("PUT", "/context/timezone", {"value": "Europe/Paris"})
     made = await ana("POST", "/tasks", {"description": "Call the dentist", "due": "2026-11-27T09:00"}, 201)

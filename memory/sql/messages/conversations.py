@@ -1,0 +1,53 @@
+"""Lists conversations: each as far as an audience may read it, with its summary."""
+
+from datetime import datetime
+
+from sqlalchemy import func, select
+
+from memory.audience import Audience, Place
+from memory.records import Conversation
+from memory.sql.engine import Database
+from memory.sql.messages.message_rows import kept
+from memory.sql.messages.summaries import ConversationSummaries
+from memory.sql.readable import messages_readable
+from memory.sql.tables import messages
+
+TITLE = 200
+"""Characters of a first message that are read as a title."""
+
+
+async def conversations_of(
+    database: Database,
+    audience: Audience,
+    now: datetime,
+    limit: int,
+    *,
+    before: int | None = None,
+    id: str | None = None,
+) -> list[Conversation]:
+    """The conversations that this audience may read something of, the one with the newest message first. With
+    `before`, those whose newest message stands before this position; with `id`, that one."""
+    this = messages.c
+    first, last = func.min(this.seq), func.max(this.seq)
+    counted = select(
+        this.conversation_id, func.count().label("many"), first.label("first"), last.label("last")
+    )
+    counted = counted.where(messages_readable(audience), kept()).group_by(this.conversation_id)
+    counted = counted.where(this.conversation_id == id) if id else counted
+    counted = counted.having(last < before) if before is not None else counted
+    of = counted.order_by(last.desc()).limit(limit).subquery()
+    begin, end = messages.alias("begin"), messages.alias("end")
+    query = (
+        select(of, begin.c.place, func.substr(begin.c.text, 1, TITLE), begin.c.sent_at, end.c.sent_at)
+        .join(begin, begin.c.seq == of.c.first)
+        .join(end, end.c.seq == of.c.last)
+        .order_by(of.c.last.desc())
+    )
+    rows = await database.rows(query)
+    summaries = await ConversationSummaries(database).texts([row[0] for row in rows], audience, now)
+    return [
+        Conversation(
+            id, str(Place.of_key(place)), title, many, started_at, last_at, last, summaries.get(id, "")
+        )
+        for id, many, _, last, place, title, started_at, last_at in rows
+    ]
