@@ -13,8 +13,13 @@ from agent.types.checks import checks_arguments
 from agent.types.meanings import owner_of_documents
 from memory.audience import GLOBAL, Audience
 from memory.documents.formats.blocks import UnreadableDocument
-from memory.documents.ingest import AddedDocument, IngestProgress, IngestResult
-from memory.documents.library import DocumentLibrary, document_name
+from memory.documents.library import (
+    AddedDocument,
+    DocumentLibrary,
+    IngestProgress,
+    IngestResult,
+    document_name,
+)
 from memory.forgetting.erasure import Erasure
 from memory.records import Chunk, Document
 from memory.text import storable

@@ -65,7 +65,7 @@ def _units(block: Block) -> list[str]:
     if len(block.text) <= (HARD_LIMIT if block.kind in {"code", "table"} else MAX_LENGTH):
         return [block.text]
     if block.kind == "code":
-        return _split_code(block.text.split("\n"))
+        return _split_lines(block.text.split("\n"), HARD_LIMIT)
     if block.kind == "table":
         return _split_table(block.text.split("\n"))
     return [unit for part in block.parts or (block.text,) for unit in _split_text(part)]
@@ -87,17 +87,6 @@ def _split_sentence(sentence: str) -> Iterator[str]:
         yield sentence[:at]
         sentence = sentence[at:]
     yield sentence
-
-
-def _split_code(lines: list[str]) -> list[str]:
-    """Cut fenced code between lines. Each part gets its own fence."""
-    fence = re.match(r"\s*(`{3,}|~{3,})", lines[0])
-    if fence is None:
-        return _split_lines(lines, HARD_LIMIT)
-    end = fence[1]
-    code = lines[1:-1] if lines[-1].strip().startswith(end) else lines[1:]
-    limit = HARD_LIMIT - len(lines[0]) - len(end) - 2
-    return [f"{lines[0]}\n{part}\n{end}" for part in _split_lines(code, limit)]
 
 
 def _split_table(lines: list[str]) -> list[str]:

@@ -1,6 +1,5 @@
 """Finds documents in folders and reads whole files, even odd ones such as links and pipes."""
 
-import errno
 import os
 import stat
 from collections.abc import Iterator, Sequence
@@ -55,26 +54,13 @@ def find(paths: Sequence[Path]) -> FoundFiles:
     starts = [Path(os.path.abspath(path)) for path in paths]
     for start in starts:
         if not os.path.lexists(start):
-            raise NotFound(_why_missing(start))
-    files = (file for start in starts for file in (_walk(start, found) if _is_folder(start) else [start]))
+            raise NotFound(
+                f"there is no file or folder {display_path(start)}; to remove what was added from there, use "
+                "`hachi knowledge remove`"
+            )
+    files = (file for start in starts for file in (_walk(start, found) if os.path.isdir(start) else [start]))
     found.files = list(dict.fromkeys(files))
     return found
-
-
-def _why_missing(path: Path) -> str:
-    if closed := next((folder for folder in path.parents if not os.access(folder, os.X_OK)), None):
-        return f"{display_path(path)} cannot be reached: {display_path(closed)} may not be entered"
-    return (
-        f"there is no file or folder {display_path(path)}; to remove what was added from there, use "
-        "`hachi knowledge remove`"
-    )
-
-
-def _is_folder(path: Path) -> bool:
-    try:
-        return stat.S_ISDIR(os.stat(path).st_mode)
-    except OSError:
-        return False
 
 
 def _walk(start: Path, found: FoundFiles) -> Iterator[Path]:
@@ -143,11 +129,4 @@ def check_size(length: int) -> None:
 
 
 def _reason(error: OSError) -> str:
-    match error.errno:
-        case errno.ELOOP:
-            return "it is a loop of symbolic links"
-        case errno.EACCES | errno.EPERM:
-            return "permission denied; give this user the right to read it"
-        case errno.ENOENT:
-            return "it is gone, or a link to nothing"
-    return f"it cannot be read ({error.strerror or error})"
+    return f"it cannot be read: {error.strerror or error}"

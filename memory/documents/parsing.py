@@ -7,7 +7,6 @@ one upload or folder; one that exceeds its limits is ended, and the next documen
 import asyncio
 import json
 import os
-import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
@@ -22,17 +21,14 @@ from memory.process.pace import pause
 
 AT_ONCE = 2
 """Documents that are parsed at the same time."""
-SECONDS, SECONDS_PER_MB = 20.0, 10.0
-"""Of processor time for one document, and more for each megabyte of it."""
-PATIENCE = 6
-"""How many times as long it may take where the machine is busy with something else, or stops the process."""
+SECONDS, SECONDS_PER_MB = 60.0, 30.0
+"""For one document, and more for each megabyte of it: some 20 times what a large one takes, as the machine
+may be busy with something else."""
 MEMORY = 2 * 2**30
 """Bytes of address space of one process."""
 LONGEST_LINE = 2**26
 ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "SYSTEMROOT", "TMPDIR", "TEMP")
 """What a process is given of the environment: no keys, since it reads what strangers wrote."""
-OUT_OF_TIME = getattr(signal, "SIGXCPU", 0)
-"""What ends a process that has used up its time."""
 
 Parsed = tuple[str, list[ChunkText]]
 """Title and chunks."""
@@ -72,20 +68,18 @@ class _Process:
         """Raises UnreadableDocument."""
         seconds = SECONDS + SECONDS_PER_MB * len(data) / 2**20
         process = self._process = self._process or await _start()
-        answers, late = list[Any](), False
+        limit = "it breaks the parser, or takes more memory than there is for one document"
+        answers: list[Any] = []
         try:
-            async with asyncio.timeout(PATIENCE * seconds):
+            async with asyncio.timeout(seconds):
                 with suppress(OSError, ValueError):  # it has ended in the middle
-                    await _ask(process, name, data, seconds, answers)
+                    await _ask(process, name, data, answers)
         except TimeoutError:
-            late = True
+            limit = f"it takes longer than {seconds:.0f} s to parse"
         finally:
             if not (whole := answers and isinstance(answers[-1], dict)):
                 await self.end()
         if not whole:
-            late = late or process.returncode == -OUT_OF_TIME
-            broken = "it breaks the parser, or takes more memory than there is for one document"
-            limit = f"it takes longer than {seconds:.0f} s to parse" if late else broken
             raise UnreadableDocument(f"{limit}; split it, or save it as a simpler file")
         *chunks, last = answers
         if "unreadable" in last:
@@ -94,14 +88,10 @@ class _Process:
 
     async def end(self) -> None:
         process, self._process = self._process, None
-        if process and process.stdin:
-            process.stdin.close()
-            try:
-                async with asyncio.timeout(1):
-                    await process.wait()
-            except TimeoutError:
+        if process:
+            with suppress(ProcessLookupError):
                 process.kill()
-                await process.wait()
+            await process.wait()
 
 
 async def _start() -> asyncio.subprocess.Process:
@@ -114,13 +104,11 @@ async def _start() -> asyncio.subprocess.Process:
     )
 
 
-async def _ask(
-    process: asyncio.subprocess.Process, name: str, data: bytes, seconds: float, answers: list[Any]
-) -> None:
+async def _ask(process: asyncio.subprocess.Process, name: str, data: bytes, answers: list[Any]) -> None:
     """Add what the process answers to `answers`, the last of which is an object."""
     assert process.stdin
     assert process.stdout
-    process.stdin.write(json.dumps([name, len(data), seconds]).encode() + b"\n")
+    process.stdin.write(json.dumps([name, len(data)]).encode() + b"\n")
     process.stdin.write(data)
     await process.stdin.drain()
     async for line in process.stdout:

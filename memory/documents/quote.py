@@ -26,8 +26,8 @@ async def get_rag_context_for_query(
 ) -> tuple[str, frozenset[str]]:
     """One labelled block of at most `characters` for this person in this place, and the ids of the chunks in
     it: the best whole chunks that fit, with their sources. Empty if nothing answers the query or nothing
-    fits. Every line from a document, its name and headings included, begins with ``> ``, so none can pass
-    for anything else. Raises IndexUnavailable."""
+    fits. Every line from a document, its name and headings included, begins with ``> ``, so none can pass for
+    anything else. Raises IndexUnavailable."""
     return _quote_chunks(await knowledge.search(query, Audience.of(user, place), limit), characters)
 
 

@@ -13,14 +13,13 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import user_key
-from memory.errors import EmbedderUnavailable
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.compare import SAME, Verdict, alike, near, only_recalls, spoken_sentences
 from memory.facts.decide import RULINGS, Case, said_before, weighed
 from memory.facts.refusal import states
 from memory.index import Question, Rankings
 from memory.index.bm25 import stems
-from memory.index.embedders import Embedder
+from memory.index.embedders import Embedder, embed_if_possible
 from memory.records import Draft, Memory
 from memory.sql.changes import Moment
 from memory.sql.engine import Database
@@ -83,14 +82,6 @@ class SimilarFacts:
     consolidated: bool = False
     """Whether a consolidation rules on what is said in a turn, so that the judge need not."""
 
-    async def embed(self, texts: Sequence[str]) -> list[Any]:
-        """A vector for each text; None for each if the embedder is unavailable."""
-        try:
-            return list(await self.embedder.embed(texts)) if texts else []
-        except EmbedderUnavailable as error:
-            log.warning("remembering without the embedder: %s", error)
-            return [None] * len(texts)
-
     async def search(self, candidate: CandidateFact, owners: Collection[str]) -> Searched:
         """Look for these owners' memories that the candidate is compared with. Index and embedder are asked
         here, before the transaction that decides: nobody waits for them with a connection in hand."""
@@ -113,7 +104,9 @@ class SimilarFacts:
             names = await _names(connection, origin.user)
         new = candidate.draft.content
         recalled = [one.id for one in known if only_recalls(new, one.content, origin.said, names)]
-        for vector in await self.embed(spoken_sentences(origin.said)) if recalled else ():
+        for vector in (
+            await embed_if_possible(self.embedder, spoken_sentences(origin.said)) if recalled else ()
+        ):
             if near(_cosine(vector, candidate.vector), thresholds):
                 return frozenset()
         return frozenset(recalled)
@@ -153,7 +146,7 @@ class SimilarFacts:
         shared = [without_names(tag, own) for tag in {*draft.subjects}.intersection(old.subjects)]
         if any(shared) or names[0] & names[1]:
             return True
-        return _cosine(*await self.embed(texts)) >= self.embedder.thresholds.recall
+        return _cosine(*await embed_if_possible(self.embedder, texts)) >= self.embedder.thresholds.recall
 
     async def ask_judge(self, candidates: Sequence[CandidateFact]) -> None:
         """Ask the judge about all doubtful candidates in one call, and store its rulings in them. Without a
@@ -182,7 +175,7 @@ class SimilarFacts:
         """The person's memories that statements like these may concern, the nearest first: those that lie
         near in meaning or words, and those with one of the tags beside a text. Only what the people present
         may read."""
-        embedded = await self.embed([text for text, _ in texts])
+        embedded = await embed_if_possible(self.embedder, [text for text, _ in texts])
         rankings: list[Sequence[str]] = []
         for (text, given), vector in zip(texts, embedded, strict=True):
             for subjects in (frozenset[str](), frozenset(given)) if given else (frozenset[str](),):

@@ -20,6 +20,7 @@ from memory.facts.decision_log import Facts, decided, decision_run, extracted
 from memory.facts.fact_rows import FactRows, Settled
 from memory.facts.refusal import refusal
 from memory.facts.similar import Searched, SimilarFacts
+from memory.index.embedders import embed_if_possible
 from memory.index.indexing import Indexing
 from memory.process.spans import note, span
 from memory.records import Decision, Draft, Memory
@@ -111,7 +112,7 @@ class FactWriter:
         now = self.clock()
         read = [(await self._read(draft, origin, now), origin) for draft, origin in stated]
         texts = [draft.content for draft, _ in read]
-        vectors = await self.similar.embed(texts) if embed else [None] * len(texts)
+        vectors = await embed_if_possible(self.similar.embedder, texts) if embed else [None] * len(texts)
         made: dict[int, set[str]] = {id(origin): set() for _, origin in read}
         return [
             CandidateFact(draft, origin, vector, now, made=made[id(origin)], rulings=dict(rulings))

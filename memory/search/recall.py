@@ -11,7 +11,6 @@ The index proposes, SQL decides: the row of every hit is read again for this aud
 `memory.search.ranking` then orders the hits.
 """
 
-import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -19,10 +18,10 @@ from itertools import zip_longest
 from typing import Any
 
 from memory.audience import GLOBAL, Audience, user_key
-from memory.errors import EmbedderUnavailable, StoreUnavailable
+from memory.errors import StoreUnavailable
 from memory.index import DENSE, KINDS, LANES, Kind, Question, Rankings
 from memory.index import bm25 as words
-from memory.index.embedders import Embedder
+from memory.index.embedders import Embedder, embed_if_possible
 from memory.index.indexing import Indexing
 from memory.process.spans import note, span
 from memory.records import Hit, Memory, Message
@@ -37,8 +36,6 @@ from memory.sql.messages.summaries import ConversationSummaries
 from memory.sql.messages.transcript import Transcript
 from memory.text import tags
 from memory.text.names import Aliases, called, named, spelled, tags_in, without_names
-
-log = logging.getLogger("hachi.memory")
 
 FACTS: frozenset[Kind] = frozenset({"memory"})
 MESSAGES: frozenset[Kind] = frozenset({"message"})
@@ -194,11 +191,12 @@ class Recall:
         text = aliases.widened(wanted.question)
         authors = await self.transcript.speakers.authors(wanted.audience)
         topic = _topic(text, authors)
+        [vector] = await embed_if_possible(self.embedder, [topic])
         depth = BESIDE_REPLIES if HACHI in authors else DEPTH
         asked = Question(
             audience=wanted.audience.keys,
             now=wanted.now,
-            dense=await self._vector(topic),
+            dense=vector,
             text=topic,
             kinds=wanted.kinds,
             subjects=aliases.of(tags(subjects)),
@@ -238,14 +236,6 @@ class Recall:
         cosine = thresholds.recall + FITS * (thresholds.dedupe - thresholds.recall)
         words = {"words": rarity, "window_words": WINDOW_WORDS * rarity}
         return words | dict.fromkeys(DENSE, cosine)
-
-    async def _vector(self, text: str) -> Any:
-        try:
-            [vector] = await self.embedder.embed([text])
-        except EmbedderUnavailable as error:
-            log.warning("searching by words alone: %s", error)
-            return None
-        return vector
 
     async def _newest(self, wanted: Wanted, subjects: Collection[str]) -> list[Hit]:
         """The newest statements and summaries, or those of the wanted time; with `subjects`, the newest facts

@@ -12,8 +12,7 @@ from agent.errors import BadInput
 from agent.models.choice.fallback_settings import fallback_settings
 from agent.models.choice.providers import base_url_of, told_by_the_server
 from agent.settings import Settings
-from memory.documents.rerankers import Candidate, Reranker
-from memory.documents.rerankers.fused import FusedReranker
+from memory.documents.reranking import Candidate, Ranked, Reranker, fused
 from memory.facts.similar import Doubt
 from memory.process.breaker import Breaker
 
@@ -142,11 +141,9 @@ class Models:
 
     def reranker(self) -> Reranker:
         """Return the configured reranker of document passages."""
-        return self._rerank if self.settings.reranker == "model" else FusedReranker()
+        return self._rerank if self.settings.reranker == "model" else fused
 
-    async def _rerank(
-        self, query: str, candidates: Sequence[Candidate], limit: int
-    ) -> list[tuple[str, float]]:
+    async def _rerank(self, query: str, candidates: Sequence[Candidate], limit: int) -> Ranked:
         await load("agent.models.model_reranker")
         from agent.models.model_reranker import rerank
 

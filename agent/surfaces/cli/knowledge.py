@@ -22,7 +22,7 @@ from memory.errors import EmbedderUnavailable, IndexUnavailable
 
 if TYPE_CHECKING:
     from agent.companion import Companion
-    from memory.documents.ingest import IngestResult
+    from memory.documents.library import IngestResult
     from memory.records import Chunk, Document
 
 group = typer.Typer(

@@ -1,15 +1,13 @@
 """The process that parses documents: ``python -m memory.documents.formats.child BYTES``.
 
-It may hold `BYTES` of memory. On standard input it reads a line of JSON, ``[name, size, seconds]``, and the
-document, for which it may work so many seconds; on standard output it answers with a line for each chunk,
-``[heading, text]``, and a last one: ``{"title": …}``, or ``{"unreadable": reason}``.
+It may hold `BYTES` of memory. On standard input it reads a line of JSON, ``[name, size]``, and the document;
+on standard output it answers with a line for each chunk, ``[heading, text]``, and a last one: ``{"title":
+…}``, or ``{"unreadable": reason}``.
 """
 
 import json
-import math
 import os
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
@@ -20,12 +18,15 @@ from memory.documents.formats.parse import parse
 
 
 def main(memory: int) -> None:
-    _limit(memory)
-    _go_last()
+    if os.name == "posix":
+        import resource
+
+        os.nice(10)  # everything else on this machine goes first
+        with suppress(OSError, ValueError):  # macOS refuses, and so does a system whose own limit is lower
+            resource.setrlimit(resource.RLIMIT_AS, (memory, resource.getrlimit(resource.RLIMIT_AS)[1]))
     given, told = sys.stdin.buffer, sys.stdout.buffer
     while line := given.readline():
-        name, size, seconds = json.loads(line)
-        _limit_time(seconds)
+        name, size = json.loads(line)
         told.writelines(list(_answers(name, given.read(size))))
         told.flush()
 
@@ -50,30 +51,6 @@ def _answers(name: str, data: bytes) -> Iterator[bytes]:
 
 def _line(value: Any) -> bytes:
     return json.dumps(value).encode() + b"\n"
-
-
-def _limit(memory: int) -> None:
-    """Limit the memory. Windows cannot; macOS refuses, and so does a system whose own limit is lower."""
-    if os.name == "posix":
-        import resource
-
-        with suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_AS, (memory, resource.getrlimit(resource.RLIMIT_AS)[1]))
-
-
-def _go_last() -> None:
-    """Let everything else on this machine go first. Not on Windows."""
-    if os.name == "posix":
-        os.nice(10)
-
-
-def _limit_time(seconds: float) -> None:
-    """Have the system end the process when it has worked for so many seconds from now on. Not on Windows."""
-    if os.name == "posix":
-        import resource
-
-        until = math.ceil(time.process_time() + seconds)
-        resource.setrlimit(resource.RLIMIT_CPU, (until, resource.getrlimit(resource.RLIMIT_CPU)[1]))
 
 
 if __name__ == "__main__":

@@ -4,8 +4,9 @@ bundled      in the package: no key, no download
 openai:NAME  OpenAI, or any server with the same API
 """
 
+import logging
 from collections.abc import Awaitable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.index.embedders.thresholds import Thresholds, thresholds_of
@@ -14,6 +15,8 @@ from memory.process.breaker import Breaker
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+log = logging.getLogger("hachi.memory")
 
 KNOWN = "bundled, openai:NAME (such as openai:text-embedding-3-small)"
 
@@ -47,6 +50,15 @@ async def know_dimension(embedder: Embedder) -> None:
         _ = embedder.dimension
     except IndexUnavailable:
         await embedder.embed([])
+
+
+async def embed_if_possible(embedder: Embedder, texts: Sequence[str]) -> list[Any]:
+    """Return a vector for each text, or None for each while the embedder is unavailable."""
+    try:
+        return list(await embedder.embed(texts)) if texts else []
+    except EmbedderUnavailable as error:
+        log.warning("without the embedder only words count: %s", error)
+        return [None] * len(texts)
 
 
 def open_embedder(

@@ -12,8 +12,9 @@ from agent.models.choice.choose import brought_model
 from agent.models.fact_judge import judge
 from agent.models.model_reranker import LONGEST, SHOWN, rerank
 from hachi import Companion
-from memory.documents.rerankers import Candidate
+from memory.documents.reranking import Candidate
 from memory.facts.similar import Doubt
+from memory.records import Chunk
 
 THEN, NOW = datetime(2025, 5, 1, tzinfo=UTC), datetime(2026, 11, 21, tzinfo=UTC)
 OLD, NEW = "Ana drives a red car", "Ana sold her car"
@@ -75,9 +76,8 @@ async def test_all_doubts_are_put_in_one_question_with_their_dates():
 
 
 def candidate(number: int, text: str = "text") -> Candidate:
-    return Candidate(
-        f"c{number}", "d", number, "Title", "Part > One", f"{text} {number}", "a.md", {"words": 1.0}
-    )
+    chunk = Chunk(f"c{number}", f"{text} {number}", "a.md", number, "Title", "Part > One")
+    return Candidate(chunk, "d", {"words": 1.0})
 
 
 def scripted(answer: str) -> ScriptedModel:

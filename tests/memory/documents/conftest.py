@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from memory.audience import GLOBAL, Audience, Place
-from memory.documents.ingest import IngestResult
-from memory.documents.library import DocumentLibrary
-from memory.documents.rerankers import Reranker
-from memory.documents.rerankers.fused import FusedReranker
+from memory.documents.library import DocumentLibrary, IngestResult
+from memory.documents.reranking import Reranker, fused
 
 
 @dataclass
@@ -22,7 +20,7 @@ class Library:
 
     stack: Any
     folder: Path
-    reranker: Reranker = field(default_factory=FusedReranker)
+    reranker: Reranker = fused
 
     def __post_init__(self) -> None:
         self.knowledge = self.opened()

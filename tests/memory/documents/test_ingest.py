@@ -8,7 +8,7 @@ import pytest
 
 from memory.audience import Audience
 from memory.documents.files import FoundFiles, UnreadFile
-from memory.documents.ingest import IngestProgress, deleted_paths
+from memory.documents.library import IngestProgress, deleted_paths
 from memory.errors import NotFound
 
 ANNA = Audience.of("anna")

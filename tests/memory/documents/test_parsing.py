@@ -1,7 +1,6 @@
 """Parsing in processes of their own."""
 
 import asyncio
-import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -59,19 +58,6 @@ async def test_what_takes_too_long_is_refused_and_holds_nobody_up(
         assert (await eves("tea.md", TEA))[0] == "Tea"
 
 
-async def test_only_the_time_that_a_document_itself_takes_counts(
-    parse: Parse, started: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where the machine is busy with something else, a document is not refused for that."""
-    await parse("tea.md", TEA)
-    monkeypatch.setattr(parsing, "SECONDS", 0.2)
-    monkeypatch.setattr(parsing, "PATIENCE", 300)
-    started[0].send_signal(signal.SIGSTOP)
-    asyncio.get_running_loop().call_later(0.5, started[0].send_signal, signal.SIGCONT)
-    assert (await parse("tea.md", TEA))[0] == "Tea"
-    assert len(started) == 1, "one process parses several documents"
-
-
 async def test_a_document_that_takes_too_much_memory_is_refused(
     parse: Parse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -91,6 +77,8 @@ async def test_a_process_has_no_keys_or_modules_and_ends_with_what_it_was_for(
     async with parser.open("global") as parse:
         title, [chunk] = await parse("tea.md", TEA)
         assert (title, chunk.heading, chunk.text) == ("Tea", "Tea", "Sencha is steeped for two minutes.")
+        await parse("tea.md", TEA)
+        assert len(started) == 1, "one process parses several documents"
         if given := environment_of(started[0].pid):
             assert b"PYTHONPATH" in given
             assert b"sk-of-the-owner" not in given

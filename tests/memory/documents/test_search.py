@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from memory.audience import Audience
-from memory.documents.rerankers import Candidate
+from memory.documents.reranking import Candidate
 from memory.documents.search import CANDIDATES
 
 ANNA = Audience.of("anna")
@@ -70,7 +70,9 @@ async def test_a_reranker_gets_fifty_candidates_and_decides_the_order(library: A
     assert len(given) == CANDIDATES
     assert [chunk.id for chunk in found] == [candidate.id for candidate in given[:-6:-1]]
     assert [c.match for c in given] == sorted((c.match for c in given), reverse=True)
-    assert all(c.source.endswith(".md") and c.heading.startswith("Tea") and c.scores for c in given)
+    assert all(
+        c.chunk.source.endswith(".md") and c.chunk.heading.startswith("Tea") and c.scores for c in given
+    )
 
 
 async def test_a_reranker_that_fails_costs_no_answer(library: Any, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,14 +1,14 @@
 """Many facts at once end as they would one by one."""
 
 import random
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from memory.audience import Audience, Place
-from memory.facts.bulk import KnownWords, remember_many
-from memory.facts.candidate import CandidateFact, Provenance
+from memory.facts.bulk import remember_many
+from memory.facts.candidate import Provenance
 from memory.records import Decision, Draft
 from tests.memory.conftest import Stack, on_both
 
@@ -92,22 +92,3 @@ async def test_what_was_told_together_is_found_once(stack: Stack, monkeypatch: p
     corrected = Draft("All are blue now", replaces=decisions[7].id)
     [decision] = await remember_many(stack.writer, [(corrected, Provenance("ana", stack.clock.now))])
     assert (decision.action, decision.target_id) == ("replace", decisions[7].id)
-
-
-async def test_what_another_tells_meanwhile_is_known(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another process stores the same with another name of the person, after it was read."""
-    await stack.remember("Ana is also called Annie", "ana")
-    read, origin = KnownWords.read, Provenance("ana", stack.clock.now)
-    late = [CandidateFact(Draft("Annie sails in spring"), origin, None, stack.clock.now)]
-
-    async def and_then(words: KnownWords, now: datetime) -> None:
-        await read(words, now)
-        while late:
-            fact = late.pop()
-            async with stack.database.write() as connection:
-                await stack.store.insert(connection, {fact.key: fact.memory(origin.owners)}, stack.clock.now)
-
-    monkeypatch.setattr(KnownWords, "read", and_then)
-    [decision] = await remember_many(stack.writer, [(Draft("Ana sails in spring"), origin)])
-    assert decision.action == "merge"
-    assert await stack.known("ana") == {"Ana is also called Annie", "Annie sails in spring"}

@@ -15,7 +15,7 @@ from sqlalchemy import insert, select
 
 from memory.audience import PRIVATE, Audience, Place, user_key
 from memory.documents.library import DocumentLibrary
-from memory.documents.rerankers.fused import FusedReranker
+from memory.documents.reranking import fused
 from memory.errors import IndexUnavailable, NotFound
 from memory.facts.candidate import Provenance
 from memory.facts.derived import remaining
@@ -38,9 +38,7 @@ OSLO = "Mickael moved to Oslo"
 
 
 def erasure_of(stack: Stack, knowledge: Any = None, outside: Any = None) -> Erasure:
-    library = knowledge or DocumentLibrary(
-        stack.database, stack.indexing, stack.embedder, stack.clock, FusedReranker()
-    )
+    library = knowledge or DocumentLibrary(stack.database, stack.indexing, stack.embedder, stack.clock, fused)
     parts = (stack.database, stack.purge, stack.indexing, library, stack.clock)
     return Erasure(*parts, outside or Nothing())
 
@@ -476,7 +474,7 @@ async def test_documents_are_deleted_with_their_passages(
     stack: Stack, tmp_path: Path, build_stack: StackBuilder, bundled: Any
 ) -> None:
     own = await build_stack(stack.database, bundled)
-    knowledge = DocumentLibrary(own.database, own.indexing, own.embedder, own.clock, FusedReranker())
+    knowledge = DocumentLibrary(own.database, own.indexing, own.embedder, own.clock, fused)
     for owner in ("anna", "ben"):
         paper = tmp_path / owner / "paper.md"
         paper.parent.mkdir()

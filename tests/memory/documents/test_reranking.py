@@ -1,7 +1,7 @@
 """The fused order: what matches in meaning and words comes first, and not five copies of it."""
 
-from memory.documents.rerankers import Candidate
-from memory.documents.rerankers.fused import NEAR_COPY, FusedReranker, diverse, match_scores, stems
+from memory.documents.reranking import NEAR_COPY, Candidate, diverse, fused, match_scores
+from memory.records import Chunk
 
 
 def candidate(
@@ -12,7 +12,8 @@ def candidate(
     match: float = 0.0,
     **lanes: float,
 ) -> Candidate:
-    return Candidate(id, document or id, 0, "", heading, text, f"/{document or id}.md", lanes, match)
+    chunk = Chunk(id, text, f"/{document or id}.md", 0, "", heading)
+    return Candidate(chunk, document or id, lanes, match)
 
 
 def order(query: str, *candidates: Candidate) -> list[str]:
@@ -53,10 +54,5 @@ def test_more_of_one_document_and_near_copies_step_back_but_are_not_lost() -> No
 
 async def test_the_reranker_returns_the_best_up_to_the_limit() -> None:
     found = [candidate(str(n), str(n) * 9, match=n / 10) for n in range(9)]
-    assert [id for id, _ in await FusedReranker()("tea", found, 2)] == ["8", "7"]
-    assert await FusedReranker()("tea", [], 5) == []
-
-
-def test_words_are_compared_without_endings_and_stop_words() -> None:
-    assert stems("the kettles") == stems("Kettle")
-    assert stems("?") == frozenset()
+    assert [id for id, _ in await fused("tea", found, 2)] == ["8", "7"]
+    assert await fused("tea", [], 5) == []

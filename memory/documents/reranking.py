@@ -1,18 +1,19 @@
-"""The default order: the index's scores fused with features of the text, with near copies pushed back.
-Deterministic, and needs no model.
+"""Put the passages that an index proposes in order, and pick the few worth reading.
 
-`match_scores` also selects the fifty candidates that any other reranker gets. The weights are the middle of a
-plateau on Django's documentation (`benchmarks/knowledge.py`). The share of the query's words in a chunk, and
-pairs of them side by side, were tried too: BM25 already covers both.
+The default order fuses the index's scores with features of the text, and pushes near copies back; it needs no
+model. The weights are the middle of a plateau on Django's documentation (`benchmarks/knowledge.py`). The
+share of the query's words in a passage, and pairs of them side by side, were tried too: BM25 already covers
+both.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from rapidfuzz import fuzz
 
-from memory.documents.rerankers import Candidate
 from memory.index.bm25 import stems
+from memory.records import Chunk
 
 WEIGHTS = {"dense": 1.0, "words": 1.0}
 HEADING = 0.25
@@ -30,30 +31,50 @@ FULL_LANE = 50
 _MAX_SCORE = (sum(WEIGHTS.values()) + HEADING) * (1.0 + SUPPORT)
 
 
-class FusedReranker:
-    async def __call__(
-        self, query: str, candidates: Sequence[Candidate], limit: int
-    ) -> list[tuple[str, float]]:
-        return diverse(candidates, limit)
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A passage that may answer the query."""
+
+    chunk: Chunk
+    document_id: str
+    scores: Mapping[str, float]
+    """Raw scores by index lane: cosine for ``dense``, BM25 for ``words``."""
+    match: float = 0.0
+    """The fused score, 0.0 to 1.0."""
+
+    @property
+    def id(self) -> str:
+        return self.chunk.id
+
+
+Ranked = list[tuple[str, float]]
+"""Ids with scores from 0.0 to 1.0, best first."""
+Reranker = Callable[[str, Sequence[Candidate], int], Awaitable[Ranked]]
+"""Picks at most so many candidates for a query. If it raises, the search keeps the fused order."""
+
+
+async def fused(_query: str, candidates: Sequence[Candidate], limit: int) -> Ranked:
+    """Rank by the fused scores."""
+    return diverse(candidates, limit)
 
 
 def match_scores(query: str, candidates: Sequence[Candidate]) -> dict[str, float]:
-    """How well each candidate matches the query, 0.0 to 1.0 by id."""
+    """Return how well each candidate matches the query, 0.0 to 1.0 by id."""
     lanes = {lane: _scaled(lane, candidates) for lane in WEIGHTS}
     asked = stems(query)
     own: dict[str, float] = {}
     of_document: dict[str, list[float]] = defaultdict(list)
     for c in candidates:
         by_lanes = sum(weight * lanes[lane].get(c.id, 0.0) for lane, weight in WEIGHTS.items())
-        in_headings = len(asked & stems(f"{c.title}\n{c.heading}")) / max(1, len(asked))
+        in_headings = len(asked & stems(f"{c.chunk.title}\n{c.chunk.heading}")) / max(1, len(asked))
         own[c.id] = by_lanes + HEADING * in_headings
         of_document[c.document_id].append(own[c.id])
     support = {id: sum(sorted(of, reverse=True)[:SUPPORTERS]) / SUPPORTERS for id, of in of_document.items()}
     return {c.id: (own[c.id] + SUPPORT * support[c.document_id]) / _MAX_SCORE for c in candidates}
 
 
-def diverse(candidates: Sequence[Candidate], limit: int) -> list[tuple[str, float]]:
-    """The ids and scores of at most `limit` candidates by `match`, lowered by similar ones ranked before."""
+def diverse(candidates: Sequence[Candidate], limit: int) -> Ranked:
+    """Rank at most `limit` candidates by `match`, lowered by similar ones ranked before."""
     scores = {candidate.id: candidate.match for candidate in candidates}
     left = {candidate.id: candidate for candidate in candidates}
     before: dict[str, int] = defaultdict(int)
@@ -65,21 +86,21 @@ def diverse(candidates: Sequence[Candidate], limit: int) -> list[tuple[str, floa
         return scores[candidate.id] * SAME_DOCUMENT ** before[candidate.document_id]
 
     while left and len(ranked) < limit:
-        best = min(left.values(), key=lambda c: (-score(c), c.source, c.chunk_index, c.id))
+        best = min(left.values(), key=lambda c: (-score(c), c.chunk.source, c.chunk.chunk_index, c.id))
         if best.id not in compared:  # lazily, when it would be next: most are never compared
             compared.add(best.id)
-            if any(fuzz.ratio(best.text, text, score_cutoff=SIMILAR) for text in texts):
+            if any(fuzz.ratio(best.chunk.text, text, score_cutoff=SIMILAR) for text in texts):
                 scores[best.id] *= NEAR_COPY
                 continue
         ranked[best.id] = score(best)
         before[best.document_id] += 1
-        texts.append(best.text)
+        texts.append(best.chunk.text)
         del left[best.id]
     return list(ranked.items())
 
 
 def _scaled(lane: str, candidates: Sequence[Candidate]) -> dict[str, float]:
-    """A lane's raw scores scaled to 0.0-1.0, as in `memory.search.ranking`."""
+    """Scale a lane's raw scores to 0.0-1.0, as in `memory.search.ranking`."""
     hits = {c.id: score for c in candidates if (score := c.scores.get(lane, 0.0)) > 0.0}
     if not hits:
         return {}
