@@ -169,7 +169,7 @@ class Tasks:
         words with the question, then the newest."""
         soon = now + SOON
         asked = stems(question[-LONGEST_QUESTION:])
-        given = {"user": user, "soon": soon} | _place(place)
+        given = {"user": user, "soon": soon} | ({} if place.private else {"place": place.stored})
         found = [Task(*row) for row in await self._database.rows(_relevant(place.private), given)]
 
         def rank(task: Task) -> tuple[bool, int, timedelta]:
@@ -191,8 +191,10 @@ class Tasks:
 
     async def finished(self, user: str, place: Place, since: datetime, limit: int) -> list[Task]:
         """The tasks of the user that were finished at `since` or later, the last ones first."""
-        given = {"user": user, "since": since, "most": limit} | _place(place)
-        return [Task(*row) for row in await self._database.rows(_finished(place.private), given)]
+        query = select(*_COLUMNS).where(tasks.c.user_id == user, *_asked_in(place))
+        query = query.where(tasks.c.status == "done", tasks.c.last_updated >= since)
+        rows = await self._database.rows(query.order_by(tasks.c.last_updated.desc()).limit(limit))
+        return [Task(*row) for row in rows]
 
     async def list(self, user: str, place: Place, *, done: bool = False) -> list[Task]:
         """The user's open tasks, newest first; with `done` the finished ones too."""
@@ -207,30 +209,13 @@ def _asked_in(place: Place) -> Sequence[ColumnElement[bool]]:
     return [~TASK_IS_HIDDEN] if place.private else [~TASK_IS_HIDDEN, tasks.c.place == place.stored]
 
 
-def _place(place: Place) -> dict[str, str]:
-    return {} if place.private else {"place": place.stored}
-
-
-def _of_user(private: bool) -> Select[Any]:
-    query = select(*_COLUMNS).where(tasks.c.user_id == bindparam("user"), ~TASK_IS_HIDDEN)
-    return query if private else query.where(tasks.c.place == bindparam("place"))
-
-
-# Both are built once, since building them takes as long as running them.
-
-
-@cache
+@cache  # building it takes as long as running it
 def _relevant(private: bool) -> Select[Any]:
+    query = select(*_COLUMNS).where(tasks.c.user_id == bindparam("user"), ~TASK_IS_HIDDEN)
+    query = query if private else query.where(tasks.c.place == bindparam("place"))
     falling_due = case((tasks.c.due <= bindparam("soon"), tasks.c.due))
     order = (falling_due.desc().nulls_last(), tasks.c.created_at.desc(), tasks.c.id)
-    return _of_user(private).where(tasks.c.status != "done").order_by(*order).limit(MOST_READ)
-
-
-@cache
-def _finished(private: bool) -> Select[Any]:
-    lately = tasks.c.last_updated >= bindparam("since", type_=tasks.c.last_updated.type)
-    query = _of_user(private).where(tasks.c.status == "done", lately)
-    return query.order_by(tasks.c.last_updated.desc()).limit(bindparam("most"))
+    return query.where(tasks.c.status != "done").order_by(*order).limit(MOST_READ)
 
 
 async def _read(connection: AsyncConnection, query: Select[Any]) -> list[Task]:

@@ -26,7 +26,17 @@ from memory.index.indexing import Indexing
 from memory.process.spans import note, span
 from memory.records import Hit, Memory, Message
 from memory.search.explanation import Explanation
-from memory.search.found_rows import FoundRows, Wanted, memory_hit
+from memory.search.found_rows import (
+    FoundRow,
+    FoundRows,
+    Wanted,
+    around,
+    fact_row,
+    message_row,
+    said_by,
+    summary_row,
+    without,
+)
 from memory.search.ranking import DEPTH, ENTRY_OF, rank
 from memory.search.time_ranges import time_span
 from memory.sql.memories.store import MemoryStore
@@ -153,7 +163,7 @@ class Recall:
             self._recalled.update(memory.id for memory in memories)
             self.count("", {"retrieved": len(memories)})
             note(found=[(memory.id, 1.0) for memory in memories])
-            return [memory_hit(memory, 1.0) for memory in memories]
+            return [replace(fact_row(memory).hit, score=1.0) for memory in memories]
 
     async def around(self, hits: Sequence[Hit], audience: Audience) -> dict[str, list[Line]]:
         """Each found message with the lines of people around it that this audience may read, for
@@ -208,26 +218,27 @@ class Recall:
         further = _further(wanted.question, asked, named, among_messages=bool(authors))
         rankings = await self.indexing.search(asked, *further)
         rows, replies = await self._rows(rankings, wanted)
-        unranked = {*replies, *rows.around(wanted.asking, wanted.exclude)}
+        unranked = {*replies, *around(rows, wanted.asking, wanted.exclude)}
         lanes = {
             name: [(hit.id, hit.score) for hit in getattr(rankings, name) if hit.id not in unranked]
             for name in LANES
         }
-        rows = rows.without(unranked)
+        rows = without(rows, unranked)
         if wanted.by_itself:
             lanes |= {window: lanes[entry] for window, entry in ENTRY_OF.items()}
-        answered = frozenset(reply.conversation_id for reply in replies.values())
         shape: dict[str, Any] = {
             "full": self._full(rankings.rarity),
             "half_life": self.half_life,
-            "answered": answered,
+            "answered": frozenset(reply.conversation_id for reply in replies.values()),
         }
-        ranked = rank(text, lanes, rows.candidates, wanted.now, tags=named, **shape)
+        candidates = {id: row.candidate for id, row in rows.items()}
+        ranked = rank(text, lanes, candidates, wanted.now, tags=named, **shape)
         best = max((score for _, score in ranked), default=0.0)
         known = wanted.exclude.intersection(id for id, score in ranked if score > 0.0)
-        found, ranked = rows.without(wanted.exclude), [one for one in ranked if one[0] not in wanted.exclude]
-        note(candidates=Explanation(lanes, found.candidates, ranked, wanted.limit, wanted.exclude))
-        hits = [found.hit(id, score) for id, score in ranked if score > 0.0]
+        ranked = [one for one in ranked if one[0] not in wanted.exclude]
+        candidates = {id: one for id, one in candidates.items() if id not in wanted.exclude}
+        note(candidates=Explanation(lanes, candidates, ranked, wanted.limit, wanted.exclude))
+        hits = [replace(rows[id].hit, score=score) for id, score in ranked if score > 0.0]
         return Found(hits, best, known, rankings.partial, aliases)
 
     def _full(self, rarity: float) -> dict[str, float]:
@@ -242,28 +253,25 @@ class Recall:
         with one of these tags. Summaries come first. Leaves out messages of listed facts."""
         exclude, limit = wanted.exclude, wanted.limit
         times: dict[str, Any] = {"since": wanted.since, "until": wanted.until}
-        most = None if wanted.author else limit + len(exclude)
-        memories, messages, summaries = [], [], []
+        found, evidence = dict[str, FoundRow](), set[str | None]()
         if "memory" in wanted.kinds:
+            most = None if wanted.author else limit + len(exclude)
             listed = await self.store.newest(wanted.audience, wanted.now, most, subjects, **times)
-            memories = [memory for memory in listed if memory.id not in exclude]
+            found |= {one.id: fact_row(one) for one in listed if one.id not in exclude}
+            evidence = {row.hit.message_id for row in found.values()}
         if "message" in wanted.kinds and not subjects:
             most = BY_AUTHOR * limit if wanted.author else 2 * limit
-            evidence = {memory.message_id for memory in memories}
             messages = await self.transcript.newest(wanted.audience, most, exclude=exclude, **times)
             messages = [one for one in messages if one.id not in evidence and not _is_reply(one, wanted)]
+            found |= {one.id: message_row(one) for one in messages}
         if "summary" in wanted.kinds and not subjects:
             summaries = await self.conversations.newest(
                 wanted.audience, wanted.now, NEWEST_SUMMARIES, exclude=exclude, **times
             )
-        found = await self._by_author(
-            FoundRows({m.id: m for m in memories}, {m.id: m for m in messages}, {s.id: s for s in summaries}),
-            wanted,
-        )
-        order = sorted(
-            found.candidates.items(), key=lambda i: (i[1].kind == "summary", i[1].created_at), reverse=True
-        )
-        return [found.hit(id, 1.0) for id, _ in order][:limit]
+            found |= {one.id: summary_row(one) for one in summaries}
+        hits = [row.hit for row in (await self._by_author(found, wanted)).values()]
+        hits.sort(key=lambda hit: (hit.kind == "summary", hit.created_at), reverse=True)
+        return [replace(hit, score=1.0) for hit in hits[:limit]]
 
     async def _newest_of(self, authors: Collection[str], wanted: Wanted) -> list[Hit]:
         """The newest statements of the people whom a question names that found nothing."""
@@ -277,22 +285,23 @@ class Recall:
             ids[hit.kind].add(hit.id)
         memories = await self.store.by_ids(ids["memory"], wanted.audience, wanted.now)
         placed = await self.transcript.with_seqs(ids["message"], wanted.audience)
-        messages = {id: message for id, (message, _) in placed.items()}
         summaries = await self.conversations.by_ids(ids["summary"], wanted.audience, wanted.now)
-        found = FoundRows(memories, messages, summaries, {id: seq for id, (_, seq) in placed.items()})
-        replies = {id: message for id, message in messages.items() if _is_reply(message, wanted)}
-        return await self._by_author(found.without(replies), wanted), replies
+        replies = {id: message for id, (message, _) in placed.items() if _is_reply(message, wanted)}
+        found = {id: fact_row(memory) for id, memory in memories.items()}
+        found |= {id: message_row(*one) for id, one in placed.items() if id not in replies}
+        found |= {id: summary_row(summary) for id, summary in summaries.items()}
+        return await self._by_author(found, wanted), replies
 
     async def _by_author(self, found: FoundRows, wanted: Wanted) -> FoundRows:
         """What a person of the wanted name said. Who is called exactly so is meant before others."""
         if not wanted.author:
             return found
-        tellers = {memory.user_id for memory in found.memories.values()}
+        tellers = {row.hit.memory.user_id for row in found.values() if row.hit.memory}
         names = await self.transcript.speakers.names(tellers, wanted.audience)
         authors = {*await self.transcript.speakers.authors(wanted.audience), *names, *names.values()}
         exact = spelled(wanted.author)
         exactly = {author for author in authors if spelled(author) == exact}
-        return found.by(exactly or named(wanted.author, authors), names)
+        return said_by(found, exactly or named(wanted.author, authors), names)
 
 
 def _topic(question: str, authors: Collection[str]) -> str:

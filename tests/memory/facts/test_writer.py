@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Collection
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -14,7 +13,6 @@ from memory.audience import Audience
 from memory.errors import StoreUnavailable
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.similar import Doubt, Searched
-from memory.index import Question, Rankings
 from memory.records import MAX_CONTENT, Decision, Draft, Hit, Memory
 from memory.sql.engine.errors import Overtaken
 from memory.sql.tables import memories
@@ -86,16 +84,6 @@ async def test_saying_it_again_keeps_the_highest_importance_and_the_longest_time
     assert await stack.found("Is Anna ill?") == {"Anna is ill"}
 
 
-async def test_what_holds_for_a_week_does_not_end_what_holds_for_good(stack: Stack) -> None:
-    stack.rule(True)
-    await stack.remember(PARIS, "mickael")
-    stack.clock.advance(days=1)
-    assert (await stack.remember(LYON, "mickael", ttl="7d")).action == "add"
-    assert await stack.known("mickael") == {PARIS, LYON}
-    stack.clock.advance(days=7)
-    assert await stack.known("mickael") == {PARIS}
-
-
 async def test_a_correction_may_change_something_else_than_the_words(stack: Stack) -> None:
     first = await stack.remember("Anna is ill", importance=0.9)
     second = await stack.remember("Anna is ill", importance=0.4, ttl="7d", replaces=first.id)
@@ -146,13 +134,6 @@ async def test_a_model_replaces_only_what_has_something_in_common_or_was_confirm
     await stack.remember(f"{PADEL} again", confirmed=frozenset({old}), **given)
     assert await stack.known() == {PADEL, f"{PADEL} again"}
     assert await stack.reasons(old) == ["corrected by the model"]
-
-
-async def test_a_person_replaces_whatever_they_name(stack: Stack) -> None:
-    old = await stack.remember(ALLERGIC)
-    await stack.remember(PADEL, replaces=old.id)
-    assert await stack.known() == {PADEL}
-    assert await stack.reasons(str(old.id)) == ["corrected on purpose"]
 
 
 @pytest.mark.parametrize(
@@ -225,18 +206,6 @@ async def test_what_is_at_odds_in_private_is_put_to_no_judge_and_does_not_show_t
     assert decision == Decision(LYON, "add", memory.id, "new")
     assert (memory.subjects, judge.asked) == ((), [])
     assert await stack.known("mickael") == {PARIS, LYON}
-
-
-@pytest.mark.parametrize("said", ["Anna is ill", "Anna recovered"])
-async def test_nobody_replaces_or_changes_what_somebody_else_told(stack: Stack, said: str) -> None:
-    stack.rule(True)
-    told = await stack.remember("Anna is ill", "anna", "acme", ttl="7d")
-    before = await stack.the_memory("anna")
-    stack.clock.advance(days=1)
-    await stack.remember(said, "ben", "acme", importance=0.9, replaces=told.id)
-    assert await stack.the_memory("anna") == replace(before, owners=(await stack.the_memory("anna")).owners)
-    assert "Anna is ill" in await stack.known("cleo", "acme")
-    assert (await stack.the_memory("ben")).content in {said, "Anna is ill"}
 
 
 async def test_only_what_was_said_later_corrects_and_history_keeps_the_earlier(stack: Stack) -> None:
@@ -399,15 +368,6 @@ async def test_a_judge_hears_two_statements_in_the_order_in_which_they_were_said
     assert step.old_content == FED_UP
 
 
-async def test_without_the_embedder_facts_are_stored_and_the_same_words_recognised(stack: Stack) -> None:
-    stack.embedder.away = True
-    first = await stack.remember(SHOULDER, "mickael")
-    second = await stack.remember(SHOULDER, "mickael")
-    assert (first.action, second.action, second.id) == ("add", "ignore", first.id)
-    stack.embedder.away = False
-    assert await stack.found("shoulder", "mickael") == {SHOULDER}
-
-
 async def test_what_keeps_being_overtaken_is_told(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     async def overtaken(*_: object) -> None:
         raise Overtaken("somebody else changed the same just now; try again")
@@ -450,21 +410,6 @@ async def test_what_another_process_tells_between_the_search_and_the_decision_is
     decision = await stack.remember("Mickael rows every morning", "mickael")
     assert (decision.action, len(searched)) == ("merge", 1)
     assert await stack.known("mickael") == {ALIAS, ROWS}
-
-
-@on_both
-async def test_many_remember_while_an_index_is_slow(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Waiting takes no connection, of which there are fewer than people."""
-    people, all_wait = [f"user-{number}" for number in range(40)], asyncio.Barrier(40)
-    search = stack.similar.search_index
-
-    async def slow(question: Question, **given: Any) -> Rankings:
-        await asyncio.wait_for(all_wait.wait(), 60)
-        return await search(question, **given)
-
-    monkeypatch.setattr(stack.similar, "search_index", slow)
-    decisions = await asyncio.gather(*(stack.remember(SHOULDER, user) for user in people))
-    assert {decision.action for decision in decisions} == {"add"}
 
 
 async def test_what_is_said_after_the_clock_went_back_a_day_still_corrects(stack: Stack) -> None:

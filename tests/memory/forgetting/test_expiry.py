@@ -1,14 +1,12 @@
 """Deleting memories for good, from the database and from the index."""
 
 from datetime import timedelta
-from unittest.mock import Mock
 
 import pytest
 
 from memory.audience import Audience, Place
 from memory.facts.derived import no_longer
 from tests.memory.conftest import Stack, on_both
-from tests.memory.sql.test_memories import keep, replace_for
 
 PARIS, LYON = "Mickael lives in Paris", "Mickael lives in Lyon"
 OFFICE = "The office has moved to Lyon"
@@ -45,36 +43,6 @@ async def test_a_purge_deletes_everybodys_in_batches(stack: Stack, monkeypatch: 
     assert set((await stack.store.totals(stack.clock.now)).values()) == {0}
 
 
-NICE = "Mickael is in Nice"
-
-
-async def test_what_a_model_replaced_for_a_time_holds_again_at_its_end(stack: Stack) -> None:
-    paris = await stack.remember(PARIS, "mickael", "acme")
-    lyon = await stack.remember(LYON, "mickael", "acme", ttl="7d", replaces=paris.id)
-    await stack.remember(NICE, "mickael", "acme", ttl="3d", replaces=lyon.id)
-    for days, known in ((3, LYON), (4, PARIS)):
-        stack.clock.advance(days=days)
-        assert await stack.known("mickael") == await stack.known("mickael", "acme") == {known}
-        await stack.expire()
-    assert await stack.shown(str(paris.id), str(lyon.id)) == {paris.id}
-
-
-async def test_a_purge_that_dies_has_changed_nothing_and_what_was_corrected_on_purpose_does_not_come_back(
-    stack: Stack, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for user, for_good in (("mickael", False), ("anna", True)):
-        paris = await stack.remember(PARIS, user)
-        await stack.remember(LYON, user, ttl="7d", replaces=paris.id, for_good=for_good)
-    stack.clock.advance(days=7)
-    with monkeypatch.context() as patched:
-        patched.setattr("memory.forgetting.purge._delete_sources", Mock(side_effect=KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            await stack.expire()
-    assert (await stack.store.totals(stack.clock.now))["expired"] == 2
-    await stack.expire()
-    assert (await stack.known("mickael"), await stack.known("anna")) == ({PARIS}, set())
-
-
 async def test_what_was_corrected_for_a_time_stays_replaced_while_a_message_states_it(stack: Stack) -> None:
     message = await stack.receive(PARIS, "anna")
     paris = await stack.remember(PARIS, "anna", message_id=message)
@@ -85,25 +53,6 @@ async def test_what_was_corrected_for_a_time_stays_replaced_while_a_message_stat
     assert await no_longer(stack.database, [message], "user:anna", stack.clock.now) == (PARIS,)
     await stack.forgetting.forget("message", message, "anna")
     assert await no_longer(stack.database, [message], "user:anna", stack.clock.now) == ()
-
-
-async def test_what_somebody_else_said_is_not_deleted(stack: Stack) -> None:
-    await stack.remember(OFFICE, "anna", "acme")
-    assert not await stack.delete(await stack.the_memory("ben", "acme"), "ben")
-    assert await stack.known("anna") == await stack.known("ben", "acme") == {OFFICE}
-
-
-async def test_what_stands_in_somebody_elses_history_stays_there(stack: Stack) -> None:
-    old = await keep(stack, "fact 0", "user:anna", "user:ben")
-    annas, bens = await keep(stack, "fact A"), await keep(stack, "fact B", "user:ben")
-    await replace_for(stack, old, "user:anna", new=annas.id, reason="anna's")
-    await replace_for(stack, old, "user:ben", new=bens.id, reason="ben's")
-    assert await stack.delete(annas, "anna")
-    [step] = await stack.history.of(bens.id, Audience.of("ben"))
-    assert (step.old_content, step.reason) == ("fact 0", "ben's")
-    assert await stack.history.of(old.id, Audience.of("anna")) == []
-    assert await stack.delete(bens, "ben")
-    assert set((await stack.store.totals(stack.clock.now)).values()) == {0}
 
 
 async def test_a_summary_that_rests_on_what_is_deleted_is_written_again(stack: Stack) -> None:

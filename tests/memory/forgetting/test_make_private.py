@@ -71,21 +71,6 @@ async def test_the_places_history_loses_what_it_had_replaced_too(stack: Stack) -
     assert await stack.known("ben", "acme") == set()
 
 
-async def test_only_the_sole_teller_makes_a_memory_private(stack: Stack) -> None:
-    await stack.remember(SHOULDER, "mickael", "acme")
-    for user in ("ben", "anna"):
-        with pytest.raises(NotFound, match=f"not {user}'s"):
-            await make_private(stack, user)
-    await stack.remember(SHOULDER, "ben", "acme")
-    for user in ("ben", "mickael"):
-        with pytest.raises(NotFound, match="somebody else"):
-            await make_private(stack, user)
-    assert await stack.known("anna", "acme") == {SHOULDER}
-    await stack.remember("The office is in Lyon", "admin", everybody=True)
-    with pytest.raises(NotFound):
-        await make_private(stack, "admin", None)
-
-
 PARIS_TOO = "Mickael lives in Paris near the canal"
 
 

@@ -46,30 +46,6 @@ async def test_a_memory_comes_back_as_it_was_kept(stack: Stack) -> None:
     assert await stack.store.get(memory.id, ANNA, stack.clock.now) == memory
 
 
-async def test_a_memory_is_read_by_its_owners_alone(stack: Stack) -> None:
-    mine = await keep(stack, "a secret")
-    shared = await keep(stack, "hello all", "user:anna", "place:acme")
-    everybodys = await keep(stack, "the sky is blue", "global")
-    now = stack.clock.now
-    readers = {
-        ANNA: {mine.id, shared.id, everybodys.id},
-        BEN: {everybodys.id},
-        ACME: {shared.id, everybodys.id},
-        Audience.of("ben", Place.parse("acme/general")): {shared.id, everybodys.id},
-        NOBODY: set(),
-    }
-    for audience, ids in readers.items():
-        every = [mine.id, shared.id, everybodys.id]
-        assert {memory.id for memory in await stack.store.newest(audience, now)} == ids
-        assert set(await stack.store.by_ids(every, audience, now)) == ids
-        assert await stack.store.count(audience, now) == len(ids)
-        for id in ids:
-            assert (await stack.store.get(id, audience, now)).id == id
-        for id in {*every} - ids:
-            with pytest.raises(NotFound, match="no memory"):
-                await stack.store.get(id, audience, now)
-
-
 async def test_a_memory_is_found_by_its_id_or_an_unambiguous_beginning_of_it(stack: Stack) -> None:
     ids = [f"12345678-0000-4000-8000-00000000000{end}" for end in (1, 2)]
     for id in ids:
@@ -81,24 +57,6 @@ async def test_a_memory_is_found_by_its_id_or_an_unambiguous_beginning_of_it(sta
     for given in ("12345678", other.id[:7], "", "%", "________", "no such memory", "7" * 36):
         with pytest.raises(NotFound, match="`hachi memories list` shows the ids"):
             await stack.store.get(given, ANNA, stack.clock.now)
-
-
-async def nobody_reads(stack: Stack, id: str, *audiences: Audience) -> None:
-    for audience in audiences:
-        assert await stack.store.newest(audience, stack.clock.now) == []
-        assert await stack.store.by_ids([id], audience, stack.clock.now) == {}
-        assert await stack.store.count(audience, stack.clock.now) == 0
-        with pytest.raises(NotFound):
-            await stack.store.get(id, audience, stack.clock.now)
-
-
-async def test_what_has_expired_is_read_no_more_though_it_is_still_there(stack: Stack) -> None:
-    memory = await keep(stack, "Anna is ill", expires_at=stack.clock.now + timedelta(days=7))
-    stack.clock.advance(days=7, microseconds=-1)
-    assert await stack.known() == {"Anna is ill"}
-    stack.clock.advance(microseconds=1)
-    await nobody_reads(stack, memory.id, ANNA)
-    assert (await stack.store.totals(stack.clock.now))["expired"] == 1
 
 
 async def test_no_owner_has_the_same_words_twice(stack: Stack) -> None:

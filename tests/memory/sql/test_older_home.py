@@ -8,20 +8,17 @@ are in it. A forgetting can still be undone, and one exchange waits to be consol
 
 import gzip
 import json
-import zlib
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import select
 
 from hachi import Companion, Settings
 from memory.audience import Audience, Place
 from memory.sql.engine import Database
 from memory.sql.memories.store import MemoryStore
-from memory.sql.tables import messages, metadata, trace_bodies
 
 FOLDER = Path(__file__).parents[2] / "data" / "tables_0023"
 CHANNEL = "acme/general"
@@ -118,40 +115,3 @@ async def test_what_each_could_read_of_facts_in_every_state_is_what_they_read(
         read = await store.newest(Audience.of(person, Place.parse(place or None)), now)
         assert sorted(memory.content for memory in read) == known, reader
     await database.close()
-
-
-ANAS = (b"Minou", b"is 4711", b"cello", b"Mont Blanc", b"nurse", b"passport", b"user:ana", b"dm:ana")
-
-
-@pytest.mark.parametrize("on_database", ["sqlite"], indirect=True)
-async def test_of_an_erased_person_no_byte_is_left(pet: Companion, tmp_path: Path) -> None:
-    await pet.settle()
-    await pet.search_memories("what is the cat called?", user="ana")
-    texts = await said_by(pet, "ana")
-    assert len(texts) > 5
-    assert set(ANAS[:-2]) - await found(pet, tmp_path, ANAS) == set()
-    theirs = await facts(pet, "ben")
-
-    receipt = await pet.people.erase(user="ana")
-
-    assert receipt.verified, receipt.left
-    assert await found(pet, tmp_path, [*ANAS, *texts]) == set()
-    assert await facts(pet, "ben") == theirs
-    assert (await pet.people.erase(user="ana")).removed == {}
-
-
-async def said_by(pet: Companion, user: str) -> list[bytes]:
-    query = select(messages.c.text).where(messages.c.user_id == user, messages.c.role == "user")
-    async with pet.components.database.read() as connection:
-        return [text.encode() for text in await connection.scalars(query) if len(text) > 20]
-
-
-async def found(pet: Companion, home: Path, sought: Collection[bytes]) -> set[bytes]:
-    """What of this stands in any row of any table, or in any file of the home."""
-    held = [path.read_bytes() for path in home.rglob("*") if path.is_file()]  # noqa: ASYNC240 - of a test
-    async with pet.components.database.read() as connection:
-        for table in metadata.tables.values():
-            held += [str(tuple(row)).encode() for row in await connection.execute(select(table))]
-            if table is trace_bodies:
-                held += [zlib.decompress(body) for body in await connection.scalars(select(table.c.body))]
-    return {one for one in sought if any(one in part for part in held)}

@@ -488,29 +488,6 @@ async def test_a_write_waits_and_a_busy_file_is_told(tmp_path: Path, monkeypatch
     await database.close()
 
 
-async def test_what_another_process_reads_is_not_told_as_rewritten(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "BUSY_SECONDS", 0.1)
-    database = await Database.open(None, tmp_path)
-    await add_user(database, "zebrafish")
-    other = sqlite3.connect(tmp_path / "hachi.db", isolation_level=None)
-    other.execute("BEGIN")
-    other.execute("SELECT * FROM users").fetchall()
-    async with database.write() as connection:
-        await connection.execute(sa.delete(users))
-    assert not await database.empty_log(0.1)
-    with pytest.raises(
-        StoreUnavailable, match="still holds what was deleted, since another process reads it"
-    ):
-        await database.vacuum()
-    other.execute("COMMIT")
-    await database.vacuum()
-    assert b"zebrafish" not in b"".join(path.read_bytes() for path in tmp_path.glob("hachi.db*"))  # noqa: ASYNC240
-    other.close()
-    await database.close()
-
-
 async def test_a_value_that_is_no_json_is_not_told_as_a_damaged_database(tmp_path: Path) -> None:
     database = await Database.open(None, tmp_path)
     with pytest.raises(StoreUnavailable, match=r"malformed JSON$"):
