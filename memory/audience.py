@@ -26,8 +26,8 @@ class Place:
 
     @classmethod
     def parse(cls, text: str | None) -> "Place":
-        """The place that the text names: ``acme/general`` is the channel general in acme. Only ``None``,
-        ``""`` and ``dm`` are private."""
+        """Return the place that the text names: ``acme/general`` is the channel general in acme. Only
+        ``None``, ``""`` and ``dm`` are private."""
         if text is None or text.strip().lower() in {"", "dm"}:
             return cls()
         names = tuple(unquote(name) for name in (part.strip() for part in text.split("/")) if name)
@@ -39,17 +39,19 @@ class Place:
 
     @property
     def key(self) -> str:
-        """The owner key, ``place:acme/general``. Names are percent-encoded, since they may contain ``/``."""
+        """Return the owner key, ``place:acme/general``. Names are percent-encoded, since they may contain
+        ``/``."""
         return "place:" + "/".join(quote(name, safe="") for name in self.path)
 
     @property
     def stored(self) -> str:
-        """The form that the database stores: the key, or the empty string for private. `of_key` parses it."""
+        """Return the form that the database stores: the key, or the empty string for private. `of_key` parses
+        it."""
         return "" if self.private else self.key
 
     @classmethod
     def of_key(cls, key: str) -> "Place":
-        """The place with this owner key; the empty key is private."""
+        """Return the place with this owner key; the empty key is private."""
         names = key.removeprefix("place:")
         return cls(tuple(unquote(name) for name in names.split("/")) if names else ())
 
@@ -58,7 +60,7 @@ class Place:
         return tuple(Place(self.path[:depth]) for depth in range(len(self.path), 0, -1))
 
     def __str__(self) -> str:
-        """The text that `parse` reads back to this place."""
+        """Return the text that `parse` reads back to this place."""
         if not self.path:
             return "dm"
         text = "/".join(name.replace("%", "%25").replace("/", "%2F") for name in self.path)
@@ -76,7 +78,7 @@ class Audience:
 
     @classmethod
     def of(cls, user: str | None, place: Place | None = None) -> "Audience":
-        """What may be read when `user` speaks in `place` (None: in private)."""
+        """Return what may be read when `user` speaks in `place` (None: in private)."""
         if user is None:
             return cls(frozenset())
         if place is None or place.private:
@@ -88,7 +90,7 @@ class Audience:
 
 
 def owners_of(user: str, place: Place | None = None) -> frozenset[str]:
-    """The owner keys of a memory that was learned from `user` in `place`."""
+    """Return the owner keys of a memory that was learned from `user` in `place`."""
     if place is None or place.private:
         return frozenset({user_key(user)})
     return frozenset({place.key, user_key(user)})

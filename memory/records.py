@@ -170,12 +170,12 @@ class Forgotten:
 
     @property
     def id(self) -> str:
-        """The id of the memory that was named; empty if something else was."""
+        """Return the id of the memory that was named; empty if something else was."""
         return self.memory.id if self.memory else ""
 
     @property
     def content(self) -> str:
-        """The text of what was named."""
+        """Return the text of what was named."""
         return self.memory.content if self.memory else self.text
 
 

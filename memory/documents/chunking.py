@@ -1,8 +1,7 @@
-"""Cuts a document into chunks along its structure.
+"""Cut a document into chunks along its structure.
 
-A chunk belongs to one heading. Paragraphs and lists are combined up to `MAX_LENGTH` characters; a longer
-paragraph is cut between sentences, a longer list between items. Code and tables stay whole up to `HARD_LIMIT`
-and are cut between lines beyond it.
+A chunk belongs to one heading. Paragraphs and lists are joined up to `MAX_LENGTH` characters; longer ones are
+cut between sentences or items. Code and tables stay whole up to `HARD_LIMIT`.
 """
 
 import re
@@ -32,7 +31,7 @@ class ChunkText:
 
 
 def split_into_chunks(blocks: Sequence[Block]) -> list[ChunkText]:
-    """The chunks in document order. A heading without text yields no chunk."""
+    """Return the chunks in document order. A heading without text yields no chunk."""
     path: list[Block] = []
     chunks: list[ChunkText] = []
     for are_headings, group in groupby(blocks, lambda block: block.kind == "heading"):
@@ -46,7 +45,7 @@ def split_into_chunks(blocks: Sequence[Block]) -> list[ChunkText]:
 
 
 def _combine(section: Iterable[Block]) -> list[str]:
-    """The chunks of the blocks under one heading."""
+    """Return the chunks of the blocks under one heading."""
     texts: list[str] = []
     for block in section:
         for number, unit in enumerate(_units(block)):
@@ -61,7 +60,7 @@ def _combine(section: Iterable[Block]) -> list[str]:
 
 
 def _units(block: Block) -> list[str]:
-    """The parts of a block that are not cut any further."""
+    """Return the parts of a block that are not cut any further."""
     if len(block.text) <= (HARD_LIMIT if block.kind in {"code", "table"} else MAX_LENGTH):
         return [block.text]
     if block.kind == "code":

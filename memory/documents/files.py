@@ -34,7 +34,7 @@ class FoundFiles:
 
 
 def display_path(path: str | os.PathLike[str]) -> str:
-    """The path as text that can be stored: bytes that are not valid text are escaped."""
+    """Return the path as text that can be stored: bytes that are not valid text are escaped."""
     text = os.fspath(path)
     try:
         text.encode()
@@ -44,12 +44,12 @@ def display_path(path: str | os.PathLike[str]) -> str:
 
 
 def is_below(path: str, folder: str) -> bool:
-    """Whether the path is the folder itself or inside it; both as `display_path` returns them."""
+    """Return whether the path is the folder itself or inside it; both as `display_path` returns them."""
     return path == folder or path.startswith(folder if folder.endswith(os.sep) else folder + os.sep)
 
 
 def find(paths: Sequence[Path]) -> FoundFiles:
-    """The documents under these paths, without duplicates. Raises NotFound if a path is missing."""
+    """Return the documents under these paths, without duplicates. Raises NotFound if a path is missing."""
     found = FoundFiles()
     starts = [Path(os.path.abspath(path)) for path in paths]
     for start in starts:
@@ -86,7 +86,7 @@ def _is_ours(name: str) -> bool:
 
 
 def _why_skipped(path: Path, start: Path) -> str | None:
-    """Why a file in a folder is skipped; None if it is read, empty if the reason is not reported."""
+    """Return why a file in a folder is skipped; None if it is read, empty if the reason is not reported."""
     try:
         mode = path.stat().st_mode
         kind = "folder" if stat.S_ISDIR(mode) else "file"
@@ -103,7 +103,7 @@ def _why_skipped(path: Path, start: Path) -> str | None:
 
 
 def read(path: Path) -> bytes:
-    """The whole file. Raises UnreadableDocument, also if the file changes during the read."""
+    """Return the whole file. Raises UnreadableDocument, also if the file changes during the read."""
     try:
         # Without O_NONBLOCK, opening a named pipe would wait for a writer.
         with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
@@ -121,7 +121,7 @@ def read(path: Path) -> bytes:
 
 
 def check_size(length: int) -> None:
-    """Raises UnreadableDocument for more than `MAX_BYTES`."""
+    """Raise UnreadableDocument for more than `MAX_BYTES`."""
     if length > MAX_BYTES:
         raise UnreadableDocument(
             f"it has {length / 2**20:.0f} MB, and at most {MAX_BYTES // 2**20} MB are read; split it"

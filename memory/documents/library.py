@@ -1,8 +1,7 @@
-"""Hold the documents that the companion looks things up in: add, find and remove them.
+"""Hold the documents that the companion looks things up in.
 
-New and changed files are stored one by one, so a crash loses none of those read before; deleted ones are
-removed, and unreadable ones reported. SQL is the source of truth. In the index passages have owner keys of
-their own (`memory.index.rows`), so they change neither the word statistics nor the speed of memory search.
+SQL is the source of truth. In the index passages have owner keys of their own (`memory.index.rows`), so they
+change neither the word statistics nor the speed of memory search.
 """
 
 import asyncio
@@ -89,9 +88,8 @@ class DocumentLibrary:
     async def add(
         self, paths: Sequence[Path], owner: str = GLOBAL, progress: Progress | None = None
     ) -> IngestResult:
-        """Read these files, and all documents in these folders, for the readers of `owner`. If the index is
-        unavailable, a later call indexes them. Raises NotFound for a missing path, before it reads any
-        file."""
+        """Store the new and changed ones of these files and folders, one by one, for the readers of `owner`,
+        and remove deleted ones. Raises NotFound for a missing path, before it reads any file."""
         _require(owner)
         note = progress or (lambda _: None)
         found = await asyncio.to_thread(files.find, paths)
@@ -119,8 +117,8 @@ class DocumentLibrary:
         return IngestResult(**by_action, unread=tuple(unread), chunks=chunks)
 
     async def add_document(self, name: str, data: bytes, owner: str) -> AddedDocument:
-        """Store one document, given as bytes, for the readers of `owner`, in place of theirs of that name.
-        The extension of `name` selects the parser. Raises UnreadableDocument."""
+        """Store one document for the readers of `owner`, in place of theirs of that name, whose extension
+        selects the parser. Raises UnreadableDocument."""
         _require(owner)
         files.check_size(len(data))
         known = await self._store.digests(owner, name)
@@ -138,8 +136,7 @@ class DocumentLibrary:
 
     async def remove(self, target: str, owner: str) -> list[Document]:
         """Remove the owner's file at this path, all files below this folder, or the document with this id or
-        prefix of an id (at least 8 characters). Returns the removed documents, by path. Raises NotFound if
-        none or several ids match."""
+        at least 8 characters of it. Raises NotFound if none or several ids match."""
         removed = _matching(target, await self._store.owned_by(owner))
         if not removed:
             raise NotFound(
@@ -156,8 +153,7 @@ class DocumentLibrary:
         return await self._store.empty()
 
     async def search(self, query: str, audience: Audience, limit: int = 5) -> list[Chunk]:
-        """Find the chunks that answer the query, best first; none where none does. Without the embedder it
-        searches by words alone, and without the reranker it keeps the fused order."""
+        """Find the chunks that answer the query, best first."""
         if not audience.keys or not query.strip() or limit < 1 or await self.empty():
             return []
         return await self._search(query, audience, limit)
@@ -186,8 +182,7 @@ def _require(owner: str) -> None:
 
 
 def deleted_paths(found: FoundFiles, known: Collection[str]) -> list[str]:
-    """Return the known paths inside an added folder whose file no longer exists. A path that could not be
-    read this time does not count as deleted."""
+    """Return the known paths in an added folder whose file is gone; not one that could not be read now."""
     present = {display_path(file) for file in found.files}
     unknown = [*found.closed, *(unread.path for unread in found.unread)]
     return [

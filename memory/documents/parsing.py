@@ -1,7 +1,7 @@
-"""Parses documents in processes of their own, within limits of time and memory, in turns by owner.
+"""Parse documents in processes of their own, within limits of time and memory, in turns by owner.
 
-What people hand over can take a parser minutes, all memory, or the process. A process parses the documents of
-one upload or folder; one that exceeds its limits is ended, and the next document gets a new one.
+What people hand over can take a parser minutes, all memory, or the process. A process parses one upload or
+folder; one that exceeds its limits is ended, and the next document gets a new one.
 """
 
 import asyncio
@@ -22,8 +22,7 @@ from memory.process.pace import pause
 AT_ONCE = 2
 """Documents that are parsed at the same time."""
 SECONDS, SECONDS_PER_MB = 60.0, 30.0
-"""For one document, and more for each megabyte of it: some 20 times what a large one takes, as the machine
-may be busy with something else."""
+"""For one document, and more for each megabyte: far more than it takes on a machine that is not busy."""
 MEMORY = 2 * 2**30
 """Bytes of address space of one process."""
 LONGEST_LINE = 2**26
@@ -65,7 +64,7 @@ class _Process:
         self._process: asyncio.subprocess.Process | None = None
 
     async def parse(self, name: str, data: bytes) -> Parsed:
-        """Raises UnreadableDocument."""
+        """Raise UnreadableDocument."""
         seconds = SECONDS + SECONDS_PER_MB * len(data) / 2**20
         process = self._process = self._process or await _start()
         limit = "it breaks the parser, or takes more memory than there is for one document"

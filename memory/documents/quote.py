@@ -24,15 +24,14 @@ async def get_rag_context_for_query(
     characters: int = 4000,
     limit: int = 8,
 ) -> tuple[str, frozenset[str]]:
-    """One labelled block of at most `characters` for this person in this place, and the ids of the chunks in
-    it: the best whole chunks that fit, with their sources. Empty if nothing answers the query or nothing
-    fits. Every line from a document, its name and headings included, begins with ``> ``, so none can pass for
-    anything else. Raises IndexUnavailable."""
+    """Quote the best whole chunks that fit into `characters`, with their sources, as one labelled block, and
+    return it with their ids; empty if there are none. Each line of a document, its name included, begins with
+    ``> ``. Raises IndexUnavailable."""
     return _quote_chunks(await knowledge.search(query, Audience.of(user, place), limit), characters)
 
 
 def _quote_chunks(chunks: Sequence[Chunk], characters: int) -> tuple[str, frozenset[str]]:
-    """The block, and the ids of the chunks in it."""
+    """Return the block, and the ids of the chunks in it."""
     parts, room, ids = [LABEL], characters - len(LABEL), set()
     names = display_names(chunk.source for chunk in chunks)
     for chunk in chunks:
@@ -45,14 +44,14 @@ def _quote_chunks(chunks: Sequence[Chunk], characters: int) -> tuple[str, frozen
 
 
 def quote_chunk(chunk: Chunk, name: str) -> str:
-    """The chunk below the display name of its document and its heading, each line quoted."""
+    """Return the chunk below the display name of its document and its heading, each line quoted."""
     where = " > ".join(part for part in (one_line(name), one_line(chunk.heading)) if part)
     return quoted(f"[{where}]\n{chunk.text}")
 
 
 def display_names(paths: Iterable[str]) -> dict[str, str]:
-    """The display name of each path: the file's name with its folder, and more of the path only if two names
-    would be equal. A model must not learn the operator's folder layout."""
+    """Name each path by its file and folder, and more only where two names would be equal: a model must not
+    learn the operator's folders."""
     parts = {path: PurePath(path).parts[bool(PurePath(path).anchor) :] for path in paths}
     names = {}
     for path, own in parts.items():

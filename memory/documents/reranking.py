@@ -1,9 +1,8 @@
 """Put the passages that an index proposes in order, and pick the few worth reading.
 
-The default order fuses the index's scores with features of the text, and pushes near copies back; it needs no
-model. The weights are the middle of a plateau on Django's documentation (`benchmarks/knowledge.py`). The
-share of the query's words in a passage, and pairs of them side by side, were tried too: BM25 already covers
-both.
+The default fuses the index's scores with features of the text, and lowers near copies. Its weights are the
+middle of a plateau on Django's documentation (`benchmarks/knowledge.py`). The share of the query's words, and
+pairs of them, were tried too: BM25 covers both.
 """
 
 from collections import defaultdict

@@ -49,8 +49,7 @@ class DocumentSearch:
             return [replace(relevant[id].chunk, score=score) for id, score in ranked]
 
     async def _candidates(self, query: str, vector: Any, audience: Audience) -> list[Candidate]:
-        """Return the best candidates by fused score, at most `CANDIDATES`; two lanes may propose twice as
-        many."""
+        """Return the best candidates by fused score, at most `CANDIDATES`."""
         question = Question(audience.keys, self.clock(), vector, query, kinds=CHUNKS, limit=CANDIDATES)
         rankings = await self.indexing.search(question)
         lanes: dict[str, dict[str, float]] = {}

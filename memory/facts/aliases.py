@@ -1,8 +1,7 @@
-"""One person, several names: "Ana is also called Annie".
+"""Link the names of one person: "Ana is also called Annie".
 
-A link between two names belongs to the memory that says so: it holds for those who may read that memory, and
-ends when it is deleted, replaced or undone. Models and people write it as one sentence, `also_called`, and
-nothing else is read as a link. Nobody links a name that somebody else bears there (`names_of_others`).
+A link holds for those who may read the memory that says so, and ends with it. Only the sentence `also_called`
+is read as one, and nobody links a name that somebody else bears there (`names_of_others`).
 """
 
 from sqlalchemy import ColumnElement, or_, select, union
@@ -23,16 +22,15 @@ def also_called(name: str, other: str) -> str:
 
 
 def linked(text: str) -> tuple[str, str] | None:
-    """The two names that the sentence gives to one person; None for any other sentence."""
+    """Return the two names that the sentence gives to one person; None for any other sentence."""
     name, said, other = text.strip().removesuffix(".").partition(_ALSO_CALLED)
     named = all(0 < len(one.split()) <= _MOST_WORDS for one in (name, other))
     return (name, other) if said and named and fold(name) != fold(other) else None
 
 
 async def names_of_others(connection: AsyncConnection, place: Place, user: str) -> frozenset[str]:
-    """The names, folded, of the people other than `user` who speak or are known in this place, the places
-    around it and those inside it: account names, display names, told names, and each part of one. Empty in
-    private."""
+    """Return the names, folded, of other people who speak or are known in this place, around it or inside it,
+    and each part of them. Empty in private."""
     if place.private:
         return frozenset()
     known = union(
@@ -55,8 +53,7 @@ async def names_of_others(connection: AsyncConnection, place: Place, user: str) 
 async def links_of(
     connection: AsyncConnection, place: Place, user: str, content: str
 ) -> list[tuple[str, str]]:
-    """The pair of names that a fact of `user` links. A pair with the name of somebody else who speaks there
-    is none: the fact stays text."""
+    """Return the pair of names that a fact links; none if somebody else who speaks there has one of them."""
     pair = linked(content)
     if pair is None:
         return []
@@ -70,7 +67,7 @@ def _in_reach(column: ColumnElement[str], place: Place) -> ColumnElement[bool]:
 
 
 def _told_in_reach(place: Place) -> ColumnElement[bool]:
-    """`memories.place` holds the place as text, such as ``acme/general``."""
+    """Match memories told around or inside a place; `memories.place` holds it as text (``acme/general``)."""
     around = [str(outer) for outer in place.containing()]
     return or_(memories.c.place.in_(around), memories.c.place.startswith(f"{place}/", autoescape=True))
 

@@ -1,8 +1,8 @@
 """Store many facts at once: without a model some thousand a second.
 
-Without a model, only the same words relate two facts. So facts whose words nobody of their owners has stated
-are stored in one transaction, hundreds at a time. Of any other the usual decision is made, with a search: of
-one that corrects another, that gives somebody a name, or that names somebody who has several.
+Without a model, only the same words relate two facts. So facts whose words are new to their owners are stored
+hundreds at a time. The others are decided on as usual: those that correct one, give somebody a name, or name
+somebody who has several.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,8 +38,8 @@ Refused = Sequence[tuple[CandidateFact, Decision | None]]
 async def remember_many(
     writer: FactWriter, stated: Stated, progress: Callable[[int], None] | None = None
 ) -> list[Decision]:
-    """Decide as `FactWriter` does on many statements that no turn has made, without what is close to them.
-    Calls `progress` with how many have become durable. The index gets the new facts when it catches up."""
+    """Decide as `FactWriter` does on many statements, without what is close to them. Calls `progress` with
+    how many have become durable; the index gets them when it catches up."""
     judged = writer.similar.judge is not None
     decisions: list[Decision] = []
     with decision_run(writer.logged), span("decision"):

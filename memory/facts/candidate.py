@@ -29,8 +29,8 @@ class Provenance:
     shown: frozenset[str] = frozenset()
     """The ids of what stood in the prompt."""
     live: bool = False
-    """True for a message of the current turn, of which a model made the fact. If it is gone, its author was
-    erased and no fact is stored."""
+    """True for a message of the current turn, of which a model made the fact; if it was erased, no fact is
+    stored."""
     stated_now: bool = False
     """True for what a caller states at this moment, after all that is stored."""
     confirmed: frozenset[str] = frozenset()
@@ -69,15 +69,13 @@ class CandidateFact:
         return None if duration is None else self.origin.said_at + duration
 
     def sees(self, memory: Memory) -> bool:
-        """Whether the people present may read the memory."""
+        """Return whether the people present may read the memory."""
         return self.origin.audience.may_read(memory.owners)
 
     def newer_than(self, memory: Memory) -> bool:
-        """Whether the fact was stated later than the memory; at the same time only if both are one statement,
-        or if it arrives as a message or from a caller now, while the memory is there already.
-
-        A memory from a time that has not come yet was stored before the clock went back. What arrives is
-        newer."""
+        """Return whether the fact was stated later than the memory, or at the same time in one statement, or
+        as a message that arrives while the memory is there. A memory from the future was stored before the
+        clock went back: what arrives is newer."""
         origin = self.origin
         arrives = origin.live and origin.message_id is not None
         ahead = memory.created_at > self.now >= origin.said_at
@@ -86,14 +84,14 @@ class CandidateFact:
         return later or self.restates(memory)
 
     def restates(self, memory: Memory) -> bool:
-        """Whether both come from one statement: one call, or one message."""
+        """Return whether both come from one statement: one call, or one message."""
         origin = self.origin
         same = origin.message_id is not None and origin.message_id == memory.message_id
         return memory.id in self.made or (same and origin.user == memory.user_id)
 
     def prolongs(self, memory: Memory) -> bool:
-        """Whether the same fact, stated again, gives the memory a later end. A caller who names none says
-        that it has none; a model that names none says nothing of it."""
+        """Return whether the fact, stated again, gives the memory a later end. A caller who names no end
+        means none; a model that names none says nothing of it."""
         until, known = self.expires_at, memory.expires_at
         if known is None or self.restates(memory):
             return False
@@ -102,16 +100,16 @@ class CandidateFact:
         return not self.origin.live if until is None else until > known
 
     def decides_for(self, memory: Memory) -> frozenset[str]:
-        """The owners of the memory for whom the person may replace it or repeat it: nobody speaks for
-        somebody else. If others stated it too, only the person's own."""
+        """Return the owners for whom the person may replace or repeat the memory: only their own if others
+        stated it too."""
         if self.origin.everybody:
             return memory.owners
         own = user_key(self.origin.user)
         return memory.owners if tellers(memory.owners, memory.user_id) == {own} else memory.owners & {own}
 
     def corrects(self, memory: Memory) -> bool:
-        """Whether the draft names this memory as the one to replace, the people present may read it, and the
-        replacement would change it, be it a capital or a mark. Only a newer statement replaces."""
+        """Return whether the draft names this memory to replace, those present may read it, and it would
+        change, be it a capital or a mark. Only a newer statement replaces."""
         if memory.id != self.draft.replaces or not (self.sees(memory) and self.newer_than(memory)):
             return False
         draft = self.draft
@@ -120,8 +118,8 @@ class CandidateFact:
         return proposed != known or not _at_once(self.expires_at, memory.expires_at)
 
     def still_valid(self, worded_so: Mapping[str, Memory]) -> dict[str, Memory]:
-        """The memories with the same words by owner, without those that have expired, and those that the
-        draft corrects."""
+        """Leave out, of the memories in the same words, those that have expired or that the draft
+        corrects."""
         return {
             owner: memory
             for owner, memory in worded_so.items()
@@ -131,14 +129,13 @@ class CandidateFact:
 
     @property
     def correction(self) -> Verdict:
-        """On the memory that it corrects, which holds again where the candidate ends, unless a person has
-        corrected it."""
+        """Return the verdict on the memory that it corrects."""
         ends = self.expires_at is not None and not self.draft.for_good
         by = CORRECTED_BY_MODEL if self.origin.live else CORRECTED
         return Verdict("contradiction", FOR_A_TIME if ends else by)
 
     def memory(self, owners: frozenset[str]) -> Memory:
-        """A new memory that belongs to these owners."""
+        """Return a new memory that belongs to these owners."""
         draft, origin = self.draft, self.origin
         return Memory(
             id=new_id(),
@@ -166,7 +163,7 @@ class CandidateFact:
         target: Memory | None = None,
         close: tuple[Memory, ...] = (),
     ) -> Decision:
-        """The decision without the memories that the people present may not read."""
+        """Return the decision without the memories that the people present may not read."""
         if memory is not None and memory.owners and not self.sees(memory):
             memory = None
         return Decision(
@@ -181,7 +178,7 @@ class CandidateFact:
 
 
 def _at_once(one: datetime | None, other: datetime | None) -> bool:
-    """Whether the times are equal, to the second that a ttl is given to."""
+    """Return whether the times are equal, to the second that a ttl is given to."""
     if one is None or other is None:
         return one is other
     return abs(one - other) < timedelta(seconds=1)

@@ -1,16 +1,14 @@
-"""How two statements relate to each other, decided without any model.
+"""Relate two statements, without any model.
 
 Words prove only that two statements are the same: the same words in the same order, in any script. Case,
-Unicode form, white space, the shape of quotes and dashes, Hebrew vowel points, Arabic short vowels and
-closing punctuation do not count. Whatever may carry a value does: accents, signs, decimal marks, question
-marks, emoji, ß, and the Hebrew final letters (אף is a nose, אפ an app). Statements that differ in it are kept
-beside each other, unless a model rules otherwise.
+Unicode form, white space, the shape of quotes and dashes, vowel points and closing punctuation do not count.
+Whatever may carry a value does: accents, signs, decimal marks, question marks, emoji, ß, and the Hebrew final
+letters (אף is a nose, אפ an app).
 
-A model that rules a fact known drops its words. So that holds only where the known fact has each of them,
-and neither denies what the other says (`lost_value`). Any word may be the value: a number, a dose, a day, a
-name in any script, "stopped", "before". Only words that state nothing by themselves do not count, unless one
-stands in the place of another: "9 am" is not "9 pm". And words may stand for a longer run with a number: "is
-in her thirties" is known of who "is 30 years old".
+A model that rules a fact known drops its words. That holds only where the known fact has each of them, and
+neither denies what the other says (`lost_value`): any word may be the value. Only words that state nothing by
+themselves do not count, unless one stands in the place of another ("9 am", "9 pm"), and words may stand for a
+longer run with a number ("in her thirties" for "30 years old").
 """
 
 import re
@@ -34,8 +32,8 @@ from memory.text.names import fold, without_names
 Relation = Literal["same", "subsumed", "contradiction", "outdated", "different"]
 
 NEAR = 1 / 3
-"""Where the threshold for a shared topic lies between `recall`, which any two facts about one person reach,
-and `dedupe`. "Lives in Rome" and "moved to Oslo" share little more than their subject."""
+"""Where the threshold for a shared topic lies between `recall`, which any two facts of one person reach, and
+`dedupe`."""
 NEARLY_THE_SAME_SPELLING = 0.8
 """Normalised Levenshtein similarity above which two texts count as similar, whatever their vectors say."""
 
@@ -87,12 +85,9 @@ _NOT = re.compile(r"n't\b")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How the new statement relates to the old one.
-
-    same: it says the same. different: both are kept. Words prove no other. A model's ruling or a person's
-    correction yields further ones. contradiction: it ends the old one. subsumed: the old one says all of it
-    already. outdated: it was stated before the statement that ended it.
-    """
+    """How the new statement relates to the old one: the same; different (both stay); a contradiction, which
+    ends the old one; subsumed, known already; outdated, stated before what ended it. Words alone prove only
+    the first two."""
 
     relation: Relation
     reason: str
@@ -102,7 +97,7 @@ DIFFERENT, SAME = Verdict("different", "other words"), Verdict("same", "the same
 
 
 def _tidy(text: str) -> str:
-    """The text with one form of quotes, dashes, digits, points and spaces; case and marks stay."""
+    """Return the text with one form of quotes, dashes, digits, points and spaces; case and marks stay."""
     text = _RAISED.sub(lambda raised: "^" + raised[0], text)
     text = unicodedata.normalize("NFKC", text.translate(_TABLE)).translate(_TABLE)
     if not text.isascii():
@@ -113,7 +108,7 @@ def _tidy(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def normalise(text: str) -> str:
-    """The spelling that all texts with the same key share. Normalising twice changes nothing more."""
+    """Return the spelling that all texts with the same key share. Normalising twice changes nothing more."""
     # "ß" is no "ss": in Maßen is moderately, in Massen in crowds.
     folded = "ß".join(part.casefold() for part in _tidy(text).replace("ẞ", "ß").split("ß"))
     plain = _tidy(unicodedata.normalize("NFKC", folded))
@@ -122,13 +117,13 @@ def normalise(text: str) -> str:
 
 
 def content_key(text: str) -> str:
-    """The hash of `normalise(text)`, 32 hexadecimal digits, for a unique column. The database keeps it: where
-    `normalise` changes, the facts from before are found by search alone."""
+    """Hash `normalise(text)` to 32 hexadecimal digits. The database keeps it: where `normalise` changes,
+    earlier facts are found by search alone."""
     return blake2b(normalise(text).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def same_words(one: str, other: str) -> bool:
-    """Whether both texts have the same words in the same order."""
+    """Return whether both texts have the same words in the same order."""
     return normalise(one) == normalise(other)
 
 
@@ -139,8 +134,7 @@ def within(words: str, text: str) -> bool:
 
 
 def alike(one: str, other: str, similarity: float, thresholds: Thresholds) -> bool:
-    """Whether two statements share a topic, as far as vectors and spelling tell. `similarity` is the cosine
-    of their embeddings, calibrated by `thresholds`."""
+    """Return whether two statements share a topic, by the cosine of their embeddings or their spelling."""
     spelling = Levenshtein.normalized_similarity(normalise(one), normalise(other))
     return near(similarity, thresholds) or spelling > NEARLY_THE_SAME_SPELLING
 
@@ -157,7 +151,7 @@ def _plain_digit(letter: str) -> str:
 
 
 def lost_value(new: str, known: str) -> str | None:
-    """The word of the new fact that is lost where it is taken for known; None where nothing is."""
+    """Return the word of the new fact that is lost where it is taken for known; None where nothing is."""
     every, every_before = _words(new), _words(known)
     written, before = ([word for word in words if _tells(word)] for words in (every, every_before))
     said, there = ([word.casefold() for word in words] for words in (written, before))
@@ -192,9 +186,9 @@ def tells(text: str, fact: str, aside: Collection[str] = ()) -> bool:
 
 
 def only_recalls(new: str, known: str, said: str, aside: Collection[str] = ()) -> bool:
-    """Return whether the words that were `said` give nothing of the new fact, which is like a known one. A
-    question gives it if nothing of it had to be recalled; another sentence if it has a word of it. What adds
-    a denial, or is in another script than what was said, may come from the speaker all the same."""
+    """Return whether what was `said` gives nothing of the new fact, which is like a known one. A question
+    gives it if nothing had to be recalled, another sentence if it has a word of it. A denial, or another
+    script, may come from the speaker all the same."""
     stated, before = (_telling(without_names(text, aside)) for text in (new, known))
     words = [_words(text) for text in (new, known, said)]
     if _denials(words[0]) ^ _denials(words[1]) or _scripts(new).isdisjoint(_scripts(said)):
@@ -221,8 +215,8 @@ def _telling(text: str) -> frozenset[int]:
 
 
 def other_value(new: str, known: str) -> bool:
-    """Return whether the new fact has a number, name, sign or denial that the known one has not, or only
-    other words in the same places. In a script without capitals any word may be a name."""
+    """Return whether the new fact has another number, name, sign or denial, or only other words in the same
+    places. Without capitals any word may be a name."""
     every, every_before = _words(new), _words(known)
     said, there = ([word.casefold() for word in words] for words in (every, every_before))
     if _denials(said) ^ _denials(there):
@@ -245,7 +239,7 @@ def _is_mark(word: str, first: bool) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    """The words; of a script without spaces the characters."""
+    """Return the words; of a script without spaces the characters."""
     found = _TOKEN.findall(_NOT.sub(" not", _tidy(text)))
     return [part for word in found for part in (word if _is_unspaced(word) else [word])]
 
@@ -267,20 +261,20 @@ def _is_sign(word: str) -> bool:
 
 
 def _in_place(new: Sequence[str], known: Sequence[str]) -> str | None:
-    """The first new word that stands in the place of another one."""
+    """Return the first new word that stands in the place of another one."""
     there, said = ([word.casefold() for word in words] for words in (known, new))
     runs = SequenceMatcher(None, there, said, autojunk=False).get_opcodes()
     return next((new[k] for how, i, j, k, m in runs if how == "replace" and j - i == m - k), None)
 
 
 def _denials(words: Sequence[str]) -> set[str]:
-    """A mark for each denial: one negation is as good as another."""
+    """Return a mark for each denial: one negation is as good as another."""
     denials = [word for word in words if fold(word) in _DENYING]
     return {f"denial {number}" for number in range(len(denials))}
 
 
 def _stand_for_numbers(extra: Collection[str], said: Sequence[str], there: Sequence[str]) -> bool:
-    """Whether each run with extra words takes the place of a longer run with a number."""
+    """Return whether each run with extra words takes the place of a longer run with a number."""
     for _, i, j, k, m in SequenceMatcher(None, there, said, autojunk=False).get_opcodes():
         old, new = there[i:j], said[k:m]
         if not set(extra).isdisjoint(new) and not (len(old) > len(new) and any(map(_is_number, old))):

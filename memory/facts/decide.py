@@ -1,12 +1,10 @@
-"""Decides what happens to a candidate fact for each of its owners, given what they know (`Case`). Pure
-functions.
+"""Decide what happens to a candidate fact for each of its owners, given what they know (`Case`). Pure.
 
-Each owner is decided on separately: one may know the same words, an equivalent fact, one that the candidate
-replaces, or nothing similar. The decision shows only what the people present may read.
+One owner may know the same words, an equivalent fact, one that the candidate replaces, or nothing similar.
+The decision shows only what the people present may read.
 
-The words of two facts prove little; a model may rule on what they leave open. It may replace across numbers
-and names, but only for owners for whom the same person stated both, and only what was stated before. It may
-take a fact for known only where no value is lost with its words.
+A model may rule on what words leave open. It may replace across numbers and names, but only what the same
+person stated before; and take a fact for known only where no value is lost.
 """
 
 from collections import Counter
@@ -76,14 +74,14 @@ class Resolution:
 
 
 def lacking_owners(candidate: CandidateFact, worded_so: Collection[str]) -> frozenset[str]:
-    """The owners for whom similar memories count, where these have the same words."""
+    """Return the owners for whom similar memories count, where these have the same words."""
     owners = candidate.origin.owners
     return owners if candidate.draft.replaces else owners.difference(worded_so)
 
 
 def resolve(candidate: CandidateFact, worded_so: Mapping[str, Memory], near: Near) -> Resolution:
-    """Decide for every owner. `worded_so` has the memory with the same words of each owner that has one;
-    `near` lists similar memories, the decisive ones first."""
+    """Decide for every owner. `worded_so` has by owner the memory in the same words; `near` lists similar
+    ones, the decisive first."""
     here = next((memory for memory in worded_so.values() if candidate.sees(memory)), None)
     covered, lacking = _shares(
         candidate, near, ("same", "subsumed"), candidate.origin.owners - set(worded_so)
@@ -99,7 +97,7 @@ def resolve(candidate: CandidateFact, worded_so: Mapping[str, Memory], near: Nea
 
 
 def decision_of(candidate: CandidateFact, resolution: Resolution, near: Near) -> Decision:
-    """The decision as the people present may see it."""
+    """Return the decision as the people present may see it."""
     memory = resolution.memory
     covered, replaced = _seen(candidate, resolution.covered), _seen(candidate, resolution.replaced)
     shown = not resolution.new or candidate.origin.audience.may_read(resolution.fresh)
@@ -116,7 +114,7 @@ def decision_of(candidate: CandidateFact, resolution: Resolution, near: Near) ->
 
 
 def figures_of(decisions: Sequence[Decision]) -> Counter[str]:
-    """How many decisions there are of each action, and how many found that the fact was known already."""
+    """Count the decisions by action, and those that found the fact known already."""
     known = sum(d.action == "merge" or (d.action == "ignore" and d.target_id is not None) for d in decisions)
     return Counter(d.action for d in decisions) + Counter(decided=len(decisions), known=known)
 
@@ -124,7 +122,7 @@ def figures_of(decisions: Sequence[Decision]) -> Counter[str]:
 def _shares(
     candidate: CandidateFact, near: Near, relations: tuple[Relation, ...], owners: frozenset[str]
 ) -> tuple[tuple[Step, ...], frozenset[str]]:
-    """The memories with these relations and their owners, and the owners that have no such memory."""
+    """Return the memories with these relations and their owners, and the owners that have no such memory."""
     steps = []
     for memory, verdict in near:
         theirs = candidate.decides_for(memory) & owners
@@ -146,7 +144,7 @@ def _replaced(candidate: CandidateFact, near: Near, fresh: frozenset[str]) -> tu
 
 
 def _new_memory(candidate: CandidateFact, owners: frozenset[str], replaced: Sequence[Step]) -> Memory:
-    """The memory to insert, later than those it replaces."""
+    """Return the memory to insert, later than those it replaces."""
     memory = candidate.memory(owners)
     later = [step.memory.created_at + timedelta(microseconds=1) for step in replaced]
     return replace(memory, created_at=max([memory.created_at, *later]))
@@ -157,12 +155,12 @@ def _seen(candidate: CandidateFact, steps: Sequence[Step]) -> list[Step]:
 
 
 def _close(candidate: CandidateFact, near: Near) -> tuple[Memory, ...]:
-    """Up to three similar memories that stay unchanged. The model may correct them."""
+    """Return up to three similar memories that stay unchanged. The model may correct them."""
     return tuple(m for m, v in near if v.relation == "different" and candidate.sees(m))[:3]
 
 
 def as_candidate(memory: Memory, origin: Provenance, now: datetime) -> CandidateFact:
-    """The stored fact as a candidate again, as `origin.user` stated it."""
+    """Return the stored fact as a candidate again, as `origin.user` stated it."""
     ttl = describe(memory.expires_at - memory.created_at) if memory.expires_at else None
     draft = Draft(memory.content, memory.subjects, ttl, memory.type, memory.importance)
     said = Provenance(
@@ -179,10 +177,9 @@ def as_candidate(memory: Memory, origin: Provenance, now: datetime) -> Candidate
 def allowed(
     candidate: CandidateFact, old: Memory, verdict: Verdict, aliases: Aliases = NO_ALIASES
 ) -> Verdict:
-    """The verdict, or "different" where it may not be followed: what is taken for known loses no value, only
-    a newer statement replaces, and one that holds for a time does not end a permanent one. Of two in other
-    words, of which a model judged that they say the same, the newer one stays, or the one that says more; the
-    words of the other stay in the history."""
+    """Return the verdict, or "different" where it may not be followed: what is taken for known loses no
+    value, only a newer statement replaces, and a temporary one ends no permanent one. Of two that say the
+    same in other words the newer one stays, or the one that says more."""
     if verdict.relation in ("same", "subsumed"):
         new, known = map(aliases.canonical, (candidate.draft.content, old.content))
         if (lost := lost_value(new, known)) is None:
@@ -206,8 +203,8 @@ def allowed(
 def step_of(
     candidate: CandidateFact, new: Memory, old: Memory, ruling: Ruling, aliases: Aliases = NO_ALIASES
 ) -> Step | None:
-    """What a ruling on two stored facts changes: the fact that steps back, and for which owners. None if it
-    changes nothing."""
+    """Return which of two stored facts a ruling supersedes, and for which owners; None if it changes
+    nothing."""
     verdict = allowed(candidate, old, RULINGS[ruling], aliases)
     back = old if verdict.relation == "contradiction" else new
     owners = candidate.decides_for(old) & candidate.decides_for(new) & candidate.origin.owners
@@ -217,7 +214,7 @@ def step_of(
 
 
 def ruled_decision(candidate: CandidateFact, new: Memory, old: Memory, step: Step) -> Decision:
-    """The decision that applies a ruling on two stored facts."""
+    """Return the decision that applies a ruling on two stored facts."""
     if step.memory is old:
         return candidate.decision("replace", new, step.verdict.reason, target=old)
     action: Action = "merge" if step.verdict.relation == "same" else "ignore"
@@ -230,7 +227,7 @@ def weighed(
     aliases: Sequence[tuple[str, str]],
     cosine: Mapping[str, float],
 ) -> Near:
-    """The memories with verdicts, the decisive ones and then the nearest first."""
+    """Return the memories with verdicts, the decisive ones and then the nearest first."""
     names = Aliases(tuple(aliases))
     pairs = [(memory, _verdict(candidate, memory, names)) for memory in memories]
     return sorted(pairs, key=lambda pair: (_ORDER.index(pair[1].relation), -cosine.get(pair[0].id, 0.0)))
@@ -273,14 +270,13 @@ class Case(Traced):
 
     @classmethod
     def of(cls, fact: CandidateFact, **read: Any) -> "Case":
-        """The case of a fact, with what was `read` for it: the other fields."""
+        """Return the case of a fact, with what was `read` for it: the other fields."""
         found = tuple(replace(hit, memory=None) for hit in fact.origin.found)
         origin = replace(fact.origin, found=found)
         return cls(fact.draft, origin, fact.now, dict(fact.rulings), frozenset(fact.made), **read)
 
     def decide(self, importance_floor: float) -> tuple[Decision, Resolution | None]:
-        """The decision, and what it does to rows; None if nothing. Asks nobody. Each time a new memory has
-        another id."""
+        """Return the decision, and what it does to rows, if anything. Asks nobody."""
         made, rulings = set(self.made), dict(self.rulings)
         fact = CandidateFact(self.draft, self.origin, None, self.now, made=made, rulings=rulings)
         decided = refusal(fact, importance_floor) or self.ended or repeats_found(fact, self.worded_so)

@@ -1,8 +1,8 @@
-"""What is kept of decisions: one line of JSON for each person and run, which an operator's tools read.
+"""Log one line of JSON for each person and run, which an operator's tools read.
 
-A run is whatever is inside the outermost `decision_run`: a background job, an import, or else one call of
-`FactWriter.remember`. The lines go to the logger `hachi.decisions`, which passes nothing on: unless a program
-gives it a handler, no fact is in that program's log.
+A run is whatever is inside the outermost `decision_run`: a background job, an import, or one call of
+`FactWriter.remember`. The logger `hachi.decisions` passes nothing on: without a handler for it no fact is in
+a program's log.
 """
 
 import json
@@ -40,8 +40,8 @@ _run: ContextVar[dict[str, _Told] | None] = ContextVar("decision_run", default=N
 
 @contextmanager
 def decision_run(facts: Facts = "on") -> Iterator[None]:
-    """Log the decisions made inside as one line for each person, also if the run fails. A run inside another
-    one belongs to it."""
+    """Log the decisions made inside as one line a person, also if the run fails. An inner run belongs to the
+    outer."""
     if _run.get() is not None:
         yield
         return
@@ -92,7 +92,7 @@ def _line(user: str, told: _Told) -> dict[str, object]:
 
 
 def without_facts(line: str, facts: Facts) -> str:
-    """The line with as much of the facts as is wanted."""
+    """Return the line with as much of the facts as is wanted."""
     if facts == "on":
         return line
     event = json.loads(line)

@@ -1,8 +1,8 @@
-"""Derived text does not outlive its source.
+"""Let no derived text outlive its source.
 
-Derived texts are the summaries of conversations, and the summary of a person's facts, which is an entry of
-their profile. `withhold` empties those that rest on a message or a memory which no longer holds, and stores
-the jobs that write them again. The rest tells what they may be written from.
+Derived are the summaries of conversations, and the summary of a person's facts, an entry of their profile.
+`withhold` empties those that rest on what no longer holds, and adds the jobs that write them again. The rest
+tells what they may be written from.
 """
 
 from collections.abc import Callable, Collection
@@ -42,12 +42,12 @@ MEMORY_SUMMARY = "memory_summary"
 
 
 def entry_id(user: str, place: str, field: str, item: str) -> str:
-    """The id of an entry of a profile, under which its sources are recorded. `place` is the stored key."""
+    """Make the id of an entry of a profile. `place` is the stored key."""
     return str(uuid5(NAMESPACE_OID, "\n".join((user, place, field, item))))
 
 
 def memory_summary_id(user: str, place: Place) -> str:
-    """The id of the summary of a person's facts, under which its sources are recorded."""
+    """Return the id of the summary of a person's facts, under which its sources are recorded."""
     return entry_id(user, place.stored, MEMORY_SUMMARY, "")
 
 
@@ -79,8 +79,8 @@ _NO_LONGER = (
 
 
 async def no_longer(database: Database, ids: Collection[str], owner: str, now: datetime) -> tuple[str, ...]:
-    """The facts of these messages that no longer hold for this owner, oldest first, each with what holds in
-    its place, if anything does."""
+    """Return the facts of these messages that no longer hold for this owner, oldest first, each with what
+    replaced it."""
     rows = await database.rows(_NO_LONGER, {"messages": list(ids), "owner": owner, "now": now})
     found = {row.id: row.content + (f" (since then: {row.instead})" if row.instead else "") for row in rows}
     return tuple(found.values())
@@ -89,7 +89,7 @@ async def no_longer(database: Database, ids: Collection[str], owner: str, now: d
 async def remaining(
     connection: AsyncConnection, conversation: str, owner: str, upto: int, limit: int
 ) -> list[Message]:
-    """The newest messages of people up to the `seq` `upto`, in order, without replies and hidden ones."""
+    """Return the newest visible messages of people up to the `seq` `upto`, in order."""
     query = (
         select(*MESSAGE)
         .where(messages.c.conversation_id == conversation, heard_by_owner(owner), messages.c.seq <= upto)
@@ -103,7 +103,7 @@ async def remaining(
 async def that_hold(
     connection: AsyncConnection, memory_ids: Collection[str], audience: Audience, now: datetime
 ) -> set[str]:
-    """Those of these memories that this audience may still read."""
+    """Return those of these memories that this audience may still read."""
     if not memory_ids:
         return set()
     given = {"ids": list(memory_ids), "owners": list(audience.keys), "now": now}
@@ -122,12 +122,11 @@ async def withhold(
     telling: bool = False,
 ) -> int:
     """Empty every summary that rests on these messages or memories, in the caller's transaction, and add the
-    jobs that write it again. Returns how many. With `telling`, only those whose text tells a memory.
+    jobs that write it again. Returns how many. Call it before rows are deleted.
 
-    `owners` are the owner keys for which they no longer hold; None means for everybody. Those that a
-    `forgetting` empties get another id, and it hides the one they had: what was shown them goes with it, and
-    replies that are being written from them are not stored. With `written_before`, only summaries
-    from before then: later ones know it already. Call it before the rows of a purge are deleted.
+    `owners` are those for whom they no longer hold; None means everybody. With a `forgetting` the emptied
+    ones get another id, and it hides the former: what was shown them goes with it. With `written_before` only
+    earlier summaries count, with `telling` only those whose text tells a memory.
     """
     ids = {*message_ids, *memory_ids}
     heard = {*message_ids, *await connection.scalars(statements_of(memory_ids))}
@@ -167,8 +166,8 @@ async def _told(connection: AsyncConnection, memory_ids: Collection[str]) -> Cal
 
 
 def _covering(heard: Collection[str]) -> Select[str]:
-    """Selects the summaries of conversations that cover one of these messages. It begins with the messages,
-    or it would read every conversation that has a summary."""
+    """Select the summaries that cover one of these messages. It begins with the messages, or it would read
+    every conversation."""
     active = active_conversations.alias("covering").c
     same = and_(active.conversation_id == messages.c.conversation_id, active.owner == heard_by())
     return select(active.id).where(same, active.covered >= messages.c.seq, messages.c.id.in_(heard))
@@ -180,8 +179,8 @@ async def _memory_summaries(
     owners: Collection[str] | None,
     told: Callable[[str], bool] | None,
 ) -> int:
-    """Empty the summaries of people's facts that rest on one of these, or on nothing that is recorded, and
-    say what was `told` of them. Returns how many. Each is written again once enough facts are new."""
+    """Empty the summaries of people's facts that rest on one of these, or on nothing recorded, and that tell
+    of them. Returns how many. Each is written again once enough facts are new."""
     entry, source = context_entries.c, rests_on.c
     direct = select(source.derived_id).where(source.source_id.in_(ids))
     recorded = select(source.derived_id).where(source.derived_id == entry.id).exists()
@@ -203,7 +202,7 @@ def _place_of(owner: str) -> Place:
 
 
 def _reads(owner: str, lost: Collection[str] | None) -> bool:
-    """Whether what this owner reads is among what these owners have lost; None: everybody has."""
+    """Return whether what this owner reads is among what these owners have lost; None: everybody has."""
     return lost is None or not Audience.of(owner.removeprefix("user:"), _place_of(owner)).keys.isdisjoint(
         lost
     )
@@ -212,8 +211,8 @@ def _reads(owner: str, lost: Collection[str] | None) -> bool:
 async def read_again(
     connection: AsyncConnection, conversation: str, owner: str, now: datetime, *, message: str | None = None
 ) -> None:
-    """Add the job that consolidates a conversation, and writes a summary again that was emptied; with a
-    `message`, a job of its own that reads it though the summary covers it."""
+    """Add the job that consolidates a conversation again; with a `message`, one that reads it though it is
+    covered."""
     payload = {"conversation": conversation, "place": list(_place_of(owner).path)}
     about = consolidation_subject(conversation, owner)
     if message is not None:

@@ -1,8 +1,7 @@
-"""Applies the decision on a fact to the rows, in one transaction.
+"""Apply the decision on a fact to the rows, in one transaction, for each owner.
 
-Each owner is decided on separately. A correction stated in a channel replaces the channel's memory and the
-speaker's own. Stated in private, it does not change the channel's memory, so a channel's memory never shows a
-private statement.
+A correction in a channel replaces the channel's memory and the speaker's own. One in private leaves the
+channel's as it is, so a channel never shows a private statement.
 """
 
 from collections.abc import Mapping
@@ -49,8 +48,8 @@ class FactRows:
     async def settle(
         self, connection: AsyncConnection, candidate: CandidateFact, searched: Searched
     ) -> Settled:
-        """Decide on the candidate by what was `searched` and what has been told since, and store that. Raises
-        Overtaken where what it rests on has changed."""
+        """Decide by what was `searched` and told since, and store that. Raises Overtaken where what it rests
+        on has changed."""
         origin = candidate.origin
         if candidate.draft.replaces:
             draft = await self.replacing(connection, candidate.draft, origin, candidate.now)
@@ -78,8 +77,8 @@ class FactRows:
         return Settled(decision, case, resolution.memory)
 
     async def _read(self, connection: AsyncConnection, candidate: CandidateFact, searched: Searched) -> Case:
-        """What the decision rests on. The rows alone decide where its message is gone, it was made private,
-        or it has ended since."""
+        """Read what the decision rests on. The rows alone decide if the message is gone, or the fact private
+        or ended."""
         stated_in = candidate.origin.message_id if candidate.origin.live else None
         try:
             case = await self.similar.read(connection, candidate, searched, stated_in)
@@ -94,9 +93,8 @@ class FactRows:
     async def replacing(
         self, connection: AsyncConnection, draft: Draft, origin: Provenance, now: datetime
     ) -> Draft:
-        """The draft with the whole id of what it replaces or, if that was replaced already, of what holds in
-        its place, and with its subjects unless it has its own. A fact that replaces nothing that the people
-        present may read stands beside what is there."""
+        """Return the draft with the whole id of what it replaces, or of what replaced that, and with its
+        subjects if it has none. Where those present may read no such fact it stands beside what is there."""
         named = read_id(draft.replaces or "")
         found = await self.store.current(connection, named, origin.audience, now)
         if found is None:
@@ -117,8 +115,7 @@ class FactRows:
     async def _has_ended(
         self, connection: AsyncConnection, candidate: CandidateFact, worded_so: Mapping[str, Memory]
     ) -> Decision | None:
-        """The decision to ignore an earlier statement, in the words of a fact that has ended since: it has
-        expired, or a later statement has replaced it."""
+        """Ignore an earlier statement, in the words of a fact that has expired or was replaced since."""
         origin, now = candidate.origin, candidate.now
         if origin.stated_now or origin.said_at >= now or candidate.draft.replaces:
             return None
@@ -135,8 +132,8 @@ class FactRows:
         return candidate.decision("ignore", current, "said before what replaced it", target=current)
 
     async def _withdrawn(self, connection: AsyncConnection, candidate: CandidateFact) -> bool:
-        """Whether the person has made this fact private and an old message or the prompt repeats it, or
-        another fact of the same message. It stays private until they state it again."""
+        """Return whether the person made this fact, or another one of its message, private and has not stated
+        it again."""
         if candidate.origin.place.private or not candidate.origin.live:
             return False
         private = await made_private(connection, candidate.origin.user, candidate.now)
@@ -188,8 +185,8 @@ class FactRows:
     async def _refresh(
         self, connection: AsyncConnection, candidate: CandidateFact, memory: Memory
     ) -> datetime | None:
-        """Refresh a memory that its teller stated again: the higher importance and the later end win. Returns
-        when it ends."""
+        """Give a memory that its teller stated again the higher importance and the later end. Returns its
+        end."""
         values: dict[str, Any] = {}
         if candidate.sees(memory) and candidate.decides_for(memory):
             if candidate.draft.importance > memory.importance:

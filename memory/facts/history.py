@@ -27,14 +27,15 @@ from memory.sql.tables import hidden, memories, memory_owners, memory_updates, r
 
 
 class History:
-    """The audit of memories, for a person's own inspection and undo, never for retrieval. It shows only steps
-    whose owners the audience may read."""
+    """The audit of memories, for inspection and undo, never for retrieval; only steps whose owners the
+    audience may read."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def of(self, id: str, audience: Audience) -> list[MemoryUpdate]:
-        """The steps of the memory's chain, oldest first. `id` may be its first eight or more characters."""
+        """List the steps of the memory's chain, oldest first. `id` may be its first eight or more
+        characters."""
         async with self._database.read() as connection:
             steps, texts = await self._chain(connection, id, audience)
             joined = memories.c.id.in_(texts)
@@ -56,12 +57,10 @@ class History:
         ]
 
     async def undo(self, id: str, audience: Audience, user: str, now: datetime) -> MemoryUpdate:
-        """Undo the replacement by this memory or, if it was replaced itself, by what holds in its place:
-        everything that the replacement ended, and that has not come back since, is active again.
+        """Undo the replacement by this memory or, if it was replaced itself, by what holds in its place.
 
-        Applies only to owners that the audience may read and the user may speak for: the user, and a place
-        where nobody else stated the undone memory. An undo in a place also undoes the replacement among the
-        user's own memories. Returns the new step. Raises NotFound if there is no such replacement.
+        Applies to the user, and to a place where nobody else stated the undone memory; there it also undoes
+        the replacement among the user's own. Returns the new step. Raises NotFound if there is none to undo.
         """
         own = user_key(user)
         async with self._database.write(lock=audience.keys | {own}) as connection:
@@ -84,8 +83,8 @@ class History:
     async def _chain(
         self, connection: AsyncConnection, id: str, audience: Audience
     ) -> tuple[list[Any], dict[str, str]]:
-        """The steps, oldest first, and the texts of all their memories. A step counts for the owners who
-        still have what it replaced."""
+        """Return the steps, oldest first, and the texts of their memories. A step counts for owners who still
+        have the old one."""
         known = set(await connection.scalars(select(memories.c.id).where(begins(memories.c.id, id))))
         new = set(known)
         steps: dict[str, Any] = {}
@@ -127,8 +126,7 @@ _CAN_BE_RESTORED = (
 async def _restorable(
     connection: AsyncConnection, id: str, owners: Collection[str], now: datetime
 ) -> Sequence[Any]:
-    """The replacements by this memory or, where it was replaced, by what holds in its place, that can be
-    undone, oldest first; `id` may be a prefix. What was taken back, or never held, has nothing there."""
+    """Return the replacements by this memory, or by what replaced it, that can be undone, oldest first."""
     mine = _pair.owner.in_(owners)
     newer = select(_pair.new_id).where(begins(_pair.old_id, id), mine, _pair.lasts != ALWAYS)
     query = _CAN_BE_RESTORED.where(mine, or_(begins(_pair.new_id, id), _pair.new_id.in_(newer)))
@@ -136,7 +134,7 @@ async def _restorable(
 
 
 async def _why_not(connection: AsyncConnection, id: str, audience: Audience, now: datetime) -> str:
-    """What happened to what a memory had replaced."""
+    """Return what happened to what a memory had replaced."""
     theirs = (begins(_pair.new_id, id), _pair.owner.in_(audience.keys), _pair.lasts != ALWAYS)
     ended = select(memories.c.expires_at).where(*theirs, memories.c.id == _pair.old_id)
     at = await connection.scalar(ended.where(memories.c.expires_at <= now))
@@ -148,8 +146,8 @@ async def _why_not(connection: AsyncConnection, id: str, audience: Audience, now
 async def _undo(
     connection: AsyncConnection, id: str, steps: Sequence[Any], user: str, now: datetime
 ) -> dict[str, dict[str, Any]]:
-    """Take the memory back where these replacements by it count. Returns the steps that record it, without
-    the owners, by the id of what holds again."""
+    """Take the memory back where these replacements count. Returns the steps, without owners, by the id that
+    is restored."""
     losing = {row.owner for row in steps}
     theirs = (_pair.new_id == id, _pair.owner.in_(losing), _pair.lasts != ALWAYS, _pair.reason != TOLD_AGAIN)
     await connection.execute(delete(replacements).where(*theirs))

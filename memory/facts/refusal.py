@@ -9,7 +9,7 @@ from memory.records import MAX_CONTENT, Decision, Memory
 
 
 def refusal(candidate: CandidateFact, importance_floor: float) -> Decision | None:
-    """The decision to ignore what is not worth keeping; None for anything else."""
+    """Return the decision to ignore what is not worth keeping; None for anything else."""
     content, importance = candidate.draft.content, candidate.draft.importance
     until = candidate.expires_at
     if len(content) > MAX_CONTENT:
@@ -26,7 +26,7 @@ def refusal(candidate: CandidateFact, importance_floor: float) -> Decision | Non
 
 
 def repeats_found(candidate: CandidateFact, worded_so: Mapping[str, Memory]) -> Decision | None:
-    """The decision to ignore an echo of what the turn was shown; None if it is none."""
+    """Return the decision to ignore an echo of what the turn was shown; None if it is none."""
     repeated = echoed(candidate, worded_so.values())
     if repeated is None:
         return None
@@ -37,8 +37,8 @@ def repeats_found(candidate: CandidateFact, worded_so: Mapping[str, Memory]) -> 
 
 
 def repeats_recalled(candidate: CandidateFact, recalled: Sequence[Memory]) -> Decision | None:
-    """Return the decision to ignore what is no statement of its message, but known in other words; None where
-    nothing was `recalled` that the people present may read, or where the model names it by its id."""
+    """Ignore what is no statement of its message, but known in other words to those present, unless the model
+    names it."""
     here = [memory for memory in recalled if candidate.sees(memory) and not candidate.corrects(memory)]
     if not here or candidate.draft.replaces:
         return None
@@ -47,12 +47,10 @@ def repeats_recalled(candidate: CandidateFact, recalled: Sequence[Memory]) -> De
 
 
 def echoed(candidate: CandidateFact, known: Iterable[Memory]) -> str | None:
-    """The text that the turn was shown and the candidate only repeats; None if it repeats none. `known` are
-    the memories in the candidate's own words.
+    """Return the text that the turn was shown and the candidate only repeats; None if it repeats none.
 
     An echo has the words of something that a search found in the turn, or of what somebody else told and the
-    prompt held. It is none where the message itself has these words, and none where the model names the very
-    fact by its id, on purpose. Whatever a model writes in words of its own counts as stated by the message.
+    prompt held. It is none where the message has these words, or the model names the fact by its id.
     """
     origin, content = candidate.origin, candidate.draft.content
     if states(origin.said, content):
@@ -67,5 +65,5 @@ def echoed(candidate: CandidateFact, known: Iterable[Memory]) -> str | None:
 
 
 def states(message: str, content: str) -> bool:
-    """Whether the message has the words of the fact, as they stand there."""
+    """Return whether the message has the words of the fact, as they stand there."""
     return normalise(content) in normalise(message)

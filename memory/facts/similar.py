@@ -83,8 +83,8 @@ class SimilarFacts:
     """Whether a consolidation rules on what is said in a turn, so that the judge need not."""
 
     async def search(self, candidate: CandidateFact, owners: Collection[str]) -> Searched:
-        """Look for these owners' memories that the candidate is compared with. Index and embedder are asked
-        here, before the transaction that decides: nobody waits for them with a connection in hand."""
+        """Look for these owners' memories to compare with, before the transaction: nobody waits with a
+        connection in hand."""
         found = await self._search(candidate.draft.content, candidate.vector, owners, candidate.now)
         ids = [*(hit.id for hit in (*found.dense, *found.words)), *candidate.rulings]
         ids += [candidate.draft.replaces] if candidate.draft.replaces else []
@@ -93,8 +93,8 @@ class SimilarFacts:
         return Searched(frozenset(owners), tuple(ids), cosine, found.since, recalled)
 
     async def _recalled(self, candidate: CandidateFact, cosine: Mapping[str, float]) -> frozenset[str]:
-        """Return the ids of the memories like which the candidate is, where its message states nothing of it,
-        in words or in meaning: a model that was shown them says the same in other words."""
+        """Return the ids of memories that the candidate says in other words, and its message does not
+        state."""
         origin, thresholds = candidate.origin, self.embedder.thresholds
         ids = [id for id, similarity in cosine.items() if near(similarity, thresholds)]
         if not (origin.live and origin.said and ids) or states(origin.said, candidate.draft.content):
@@ -118,8 +118,8 @@ class SimilarFacts:
         searched: Searched,
         stated_in: str | None = None,
     ) -> Case:
-        """What is known to the owners: the same words, what was found, and what was told since the search.
-        Raises NotFound if the message `stated_in` is gone."""
+        """Read what the owners know: the same words, what was found, and what was told since. Raises NotFound
+        if `stated_in` is gone."""
         owners, now = candidate.origin.owners, candidate.now
         known = await self.store.known(
             connection, owners, candidate.key, now, searched.ids, searched.since, stated_in
@@ -137,8 +137,7 @@ class SimilarFacts:
         )
 
     async def related(self, draft: Draft, old: Memory, user: str) -> bool:
-        """Whether two facts of this person share a tag, a name or a meaning, besides the person's own
-        name."""
+        """Return whether two facts of a person share a tag, a name other than theirs, or a meaning."""
         async with self.database.read() as connection:
             own = await _names(connection, user)
         texts = [without_names(text, own) for text in (draft.content, old.content)]
@@ -149,8 +148,7 @@ class SimilarFacts:
         return _cosine(*await embed_if_possible(self.embedder, texts)) >= self.embedder.thresholds.recall
 
     async def ask_judge(self, candidates: Sequence[CandidateFact]) -> None:
-        """Ask the judge about all doubtful candidates in one call, and store its rulings in them. Without a
-        judge, or if the judge fails, both statements are kept."""
+        """Ask the judge about all doubtful candidates in one call. Where it fails, both statements stay."""
         candidates = [fact for fact in candidates if not (self.consolidated and fact.origin.live)]
         if self.judge is None or not candidates:
             return
@@ -172,9 +170,8 @@ class SimilarFacts:
     async def around(
         self, texts: Sequence[tuple[str, Sequence[str]]], origin: Provenance, most: int
     ) -> list[Memory]:
-        """The person's memories that statements like these may concern, the nearest first: those that lie
-        near in meaning or words, and those with one of the tags beside a text. Only what the people present
-        may read."""
+        """Return the person's memories that statements like these may concern, nearest first, by meaning,
+        words or a tag; only what those present may read."""
         embedded = await embed_if_possible(self.embedder, [text for text, _ in texts])
         rankings: list[Sequence[str]] = []
         for (text, given), vector in zip(texts, embedded, strict=True):
@@ -190,9 +187,8 @@ class SimilarFacts:
         return sorted(own, key=lambda memory: places.get(memory.id, len(places)))[:most]
 
     async def _doubtful(self, candidate: CandidateFact) -> list[Memory]:
-        """The memories that the candidate may concern, as far as words and vectors tell, whatever numbers and
-        names differ: of the same person, and readable by the people present. None where they have said
-        the same to the same people."""
+        """Return the person's memories that the candidate may concern, whatever values differ; none where
+        they have said the same to the same people."""
         owners = candidate.origin.owners
         searched = await self.search(candidate, owners)
         async with self.database.read() as connection:
@@ -226,7 +222,7 @@ class SimilarFacts:
         now: datetime,
         subjects: frozenset[str] = frozenset(),
     ) -> Rankings:
-        """The memories nearest to the text."""
+        """Return the memories nearest to the text."""
         question = Question(
             audience=frozenset(owners),
             now=now,
@@ -252,7 +248,7 @@ def _cosine(one: Any, other: Any) -> float:
 
 
 def _doubt(candidate: CandidateFact, memory: Memory) -> Doubt:
-    """Both statements, in the order in which people stated them."""
+    """Return both statements, in the order in which people stated them."""
     proposed = (candidate.draft.content, candidate.origin.said_at)
     known = (memory.content, memory.created_at)
     older = said_before(candidate, memory)

@@ -1,12 +1,11 @@
-"""Writes facts. Each candidate ends in add, merge, replace or ignore.
+"""Write facts: each candidate ends in add, merge, replace or ignore.
 
-The `remember` tool, the answer's memories[] and every other caller use this path; many facts at once go
-through `memory.facts.bulk`. The order: refuse what is not worth keeping; ignore an echo of found facts;
-look for the same words; look for similar facts; else insert. `memory.facts.compare` relates two statements,
-`memory.facts.decide` decides, `memory.facts.fact_rows` stores.
+Every caller uses this path, `memory.facts.bulk` for many. It refuses what is not worth keeping, ignores an
+echo, looks for the same words, then for similar facts, else inserts. `compare` relates two statements,
+`decide` decides, `fact_rows` stores.
 
-A decision reads, then writes. Index, embedder and judge are asked before the transaction. In it, what others
-have told since is read too, and where what the decision rests on has changed, it begins anew.
+A decision reads, then writes: index, embedder and judge are asked before the transaction. If what it rests on
+has changed by then, it begins anew.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -51,14 +50,14 @@ class FactWriter:
     async def remember(
         self, drafts: Sequence[Draft], origin: Provenance, ruled: Mapping[str, Ruling] = NO_RULINGS
     ) -> list[Decision]:
-        """Decide on each draft in order, each in its own transaction; the decisions are durable on return.
-        `ruled` is what a model ruled that the drafts do to memories, by their ids."""
+        """Decide on each draft in its own transaction; `ruled` has a model's rulings by the ids of
+        memories."""
         return await self.remember_each([(draft, origin) for draft in drafts], ruled)
 
     async def remember_each(
         self, stated: Sequence[tuple[Draft, Provenance]], ruled: Mapping[str, Ruling] = NO_RULINGS
     ) -> list[Decision]:
-        """The same for drafts of several statements; a judge is asked about all of them at once."""
+        """Return the same for drafts of several statements; a judge is asked about all of them at once."""
         if not stated:
             return []
         facts = await self.candidates(stated, {id: RULINGS[ruled[id]] for id in ruled})
@@ -78,7 +77,7 @@ class FactWriter:
         return decisions
 
     async def related(self, draft: Draft, old: Memory, user: str) -> bool:
-        """Whether two facts of this person have more in common than the person's own name."""
+        """Return whether two facts of this person have more in common than the person's own name."""
         return await self.similar.related(draft, old, user)
 
     async def rule(self, new_id: str, old_id: str, ruling: Ruling, origin: Provenance) -> Decision | None:
@@ -108,7 +107,7 @@ class FactWriter:
         *,
         embed: bool = True,
     ) -> list[CandidateFact]:
-        """The drafts in the form that is stored, with their vectors unless they are not to be embedded."""
+        """Return the drafts as they are stored, with their vectors unless told not to embed."""
         now = self.clock()
         read = [(await self._read(draft, origin, now), origin) for draft, origin in stated]
         texts = [draft.content for draft, _ in read]

@@ -1,5 +1,5 @@
 """Hidden, then gone: forgetting, a client's edits, making private, erasing a person, expiry.
 
-`reach` says what goes with a fact or a message; `forget` hides that, and shows it again; `purge` deletes for
-good what has been hidden long enough or has expired; `person` erases a person with both.
+`reach` says what goes; `forget_and_undo` hides and restores it; `purge` deletes what was hidden long enough
+or expired; `erasure` does both for a person.
 """

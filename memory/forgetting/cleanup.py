@@ -1,5 +1,5 @@
-"""Clean-up, off unless a setting asks for it: deletes memories that are old, unimportant and never used, and
-those above a person's cap, and messages that are old. `preview` shows which memories would be deleted."""
+"""Delete old, unimportant, unused memories, those above a person's cap, and old messages, where a setting
+asks for it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class CleanUp:
     clock: Callable[[], datetime]
 
     async def preview(self) -> list[CleanupItem]:
-        """The memories that have expired and those that `run` would delete now. Changes nothing."""
+        """Return the memories that have expired and those that `run` would delete now. Changes nothing."""
         now = self.clock()
         expired = await self.store.where(memories.c.expires_at <= now, now)
         return [*(CleanupItem(memory, "expired") for memory in expired), *await self._over_limits(now)]
@@ -66,8 +66,8 @@ class CleanUp:
         return [item for some in deleted for item in some]
 
     async def delete(self, items: Sequence[CleanupItem], user: str) -> list[CleanupItem]:
-        """Hide these memories of the person with what they had replaced, not for others who stated them too,
-        and delete what is hidden. Returns those that were still the person's."""
+        """Hide these memories for the person with what they had replaced, and delete what is hidden. Returns
+        those that were theirs."""
         now, links, gone = self.clock(), set[Link](), list[CleanupItem]()
         owners = {owner for item in items for owner in item.memory.owners} | {user_key(user)}
         async with self.database.write(lock=owners) as connection:
@@ -83,8 +83,8 @@ class CleanUp:
         return gone
 
     async def hide_old_messages(self) -> int:
-        """Hide the messages that are too old; the purge that follows deletes them. What was written from them
-        is written again from what is left; posts on chat platforms stay there. Returns how many."""
+        """Hide messages that are too old, for the purge. Summaries are written again; posts on platforms
+        stay. Returns how many."""
         if self.limits.messages_for is None:
             return 0
         hidden, now = 0, self.clock()
@@ -121,7 +121,7 @@ class CleanUp:
         )
 
     async def _over_the_cap(self, unused: set[str], now: datetime) -> list[Memory]:
-        """The memories over each person's cap. They count for who stated them, in channels too."""
+        """Return the memories over each person's cap. They count for who stated them, in channels too."""
         if self.limits.cap is None:
             return []
         counted = (
@@ -142,7 +142,7 @@ class CleanUp:
 
 
 def _personal() -> ColumnElement[bool]:
-    """True for unexpired memories that a person or a place owns. Clean-up leaves global memories alone."""
+    """Match unexpired memories that a person or a place owns. Clean-up leaves global memories alone."""
     held = select(memory_owners.c.memory_id).where(is_active())
     everybodys = held.where(memory_owners.c.owner == GLOBAL)
     return and_(memories.c.id.in_(held), memories.c.id.not_in(everybodys), unexpired())

@@ -1,9 +1,7 @@
-"""Erases a person: hides all that is theirs, deletes it for good at once, and counts what went and what
-stays.
+"""Erase a person: hide all that is theirs, delete it at once, and count what went and what stays.
 
-The first transaction stores who is being erased, and hides messages, memories, tasks and profile: from then
-on no read finds them, and a process or a job that works on one of them stores nothing. The purge then deletes
-the hidden rows in batches. Every step may run again, so a later call completes an interrupted erasure.
+From the first transaction on no read finds anything of theirs, and no job stores anything for them. The purge
+then deletes in batches. Every step may run again, so a later call completes an interrupted erasure.
 """
 
 import asyncio
@@ -48,7 +46,7 @@ class Outside(Protocol):
     """Erases the person where SQL and the indexes do not reach. Every step may run again."""
 
     async def places(self, user: str) -> Collection[str]:
-        """The keys of further places where they spoke."""
+        """Return the keys of further places where they spoke."""
         ...
 
     async def clean(self, found: ErasureProgress) -> None:
@@ -60,7 +58,7 @@ class Outside(Protocol):
         ...
 
     def out_of_reach(self) -> Sequence[str]:
-        """What else may hold their data."""
+        """Return what else may hold their data."""
         ...
 
 
@@ -76,20 +74,19 @@ class Erasure:
     """Held while a person is erased; the dictionary does not keep their name."""
 
     async def preview(self, user: str) -> dict[str, int]:
-        """How many rows `erase` would delete from the database now, by kind. Changes nothing."""
+        """Return how many rows `erase` would delete from the database now, by kind. Changes nothing."""
         async with self.database.read() as connection:
             return await rows.count(connection, user)
 
     async def erase(self, user: str) -> Erased:
-        """Delete all data of the person. A later call completes an interrupted one, and its receipt counts
-        what both removed. The receipt names an unavailable index. Messages that the person sends meanwhile
-        are answered afterwards, as from a new person. Raises StoreUnavailable."""
+        """Delete all data of the person, also what an interrupted run left; the receipt counts both. Messages
+        that they send meanwhile are answered afterwards, as from a new person. Raises StoreUnavailable."""
         async with self._locks.setdefault(user, asyncio.Lock()):
             return await self._erase(user)
 
     async def resume(self) -> list[Erased]:
-        """Go on with erasures that were interrupted. One whose person has spoken since waits until somebody
-        runs it again, because it would take what they said since, too."""
+        """Go on with interrupted erasures, but not of a person who has spoken since: it would take that
+        too."""
         async with self.database.read() as connection:
             unfinished = await rows.unfinished(connection)
         for user in [user for user, spoken in unfinished if spoken]:
@@ -126,9 +123,8 @@ class Erasure:
         return self._receipt(found, left)
 
     async def _hide(self, found: ErasureProgress) -> None:
-        """Hide everything of theirs that is there, and count it, in one transaction, which also stores that
-        they are being erased. Its locks wait until replies in their places are stored. What an interrupted
-        run has hidden and counted is deleted first."""
+        """Hide and count everything of theirs in one transaction, which also stores that they are being
+        erased. Its locks wait until replies in their places are stored."""
         user = found.user
         async with self.database.read() as connection:
             await rows.look_up(connection, found)
@@ -227,7 +223,7 @@ class Erasure:
     async def _stage(
         self, found: ErasureProgress, lock: Collection[str] = ()
     ) -> AsyncIterator[AsyncConnection]:
-        """A transaction that also stores what has been removed so far."""
+        """Return a transaction that also stores what has been removed so far."""
         async with self.database.write(lock) as connection:
             yield connection
             await rows.store(connection, found)

@@ -1,7 +1,4 @@
-"""What is a person's: the rows of their running erasure, their rows by kind, and what names them elsewhere.
-
-Each function runs in the caller's transaction.
-"""
+"""Find what is a person's: their running erasure, their rows by kind, and what names them elsewhere."""
 
 import json
 from collections import Counter
@@ -65,7 +62,7 @@ class ErasureProgress:
 
 
 async def progress(connection: AsyncConnection, user: str, places: Collection[str]) -> ErasureProgress:
-    """What an interrupted erasure has deleted. `places` are further keys of places where they spoke."""
+    """Return what an interrupted erasure has deleted; `places` are further places where they spoke."""
     row = (await connection.execute(select(t.erasures).where(t.erasures.c.user_id == user))).first()
     counts, before = (row.removed, row.places) if row else ({}, ())
     return ErasureProgress(user, Counter(counts), {*before, *places})
@@ -103,7 +100,7 @@ async def end(connection: AsyncConnection, user: str) -> None:
 
 
 async def unfinished(connection: AsyncConnection) -> list[tuple[str, bool]]:
-    """The people whose erasure has not ended, and whether each has spoken since it began."""
+    """Return the people whose erasure has not ended, and whether each has spoken since it began."""
     since = select(func.count()).where(
         t.messages.c.user_id == t.erasures.c.user_id, t.messages.c.sent_at > t.erasures.c.begun_at
     )
@@ -112,14 +109,14 @@ async def unfinished(connection: AsyncConnection) -> list[tuple[str, bool]]:
 
 
 def memory_ids_of(user: str) -> Select[str]:
-    """The ids of the memories that the person owns or stated, oldest first."""
+    """Return the ids of the memories that the person owns or stated, oldest first."""
     link = (t.memory_owners.c.memory_id == t.memories.c.id, t.memory_owners.c.owner == user_key(user))
     query = select(t.memories.c.id).where(or_(exists().where(*link), t.memories.c.user_id == user))
     return query.order_by(t.memories.c.created_at, t.memories.c.id)
 
 
 def stated_alone(user: str) -> ColumnElement[bool]:
-    """True for memories that nobody else stated, and that are not everybody's."""
+    """Match memories that nobody else stated, and that are not everybody's."""
     link = t.memory_owners.c
     others = and_(link.owner.startswith("user:"), link.owner != user_key(user))
     shared = select(link.memory_id).where(or_(others, link.owner == GLOBAL))
@@ -127,7 +124,7 @@ def stated_alone(user: str) -> ColumnElement[bool]:
 
 
 async def _places_of(connection: AsyncConnection, user: str) -> set[str]:
-    """The keys of the places where the person spoke, or that know a memory of theirs."""
+    """Return the keys of the places where the person spoke, or that know a memory of theirs."""
     link = t.memory_owners.c
     spoke = select(t.messages.c.place).where(t.messages.c.user_id == user, t.messages.c.place != "")
     told = link.memory_id.in_(memory_ids_of(user).order_by(None))
@@ -137,7 +134,7 @@ async def _places_of(connection: AsyncConnection, user: str) -> set[str]:
 
 
 def _own(user: str) -> dict[str, tuple[Table, ColumnElement[bool]]]:
-    """By kind: the table, and the condition on its rows."""
+    """Return by kind: the table, and the condition on its rows."""
     return {
         "work": (t.work, t.work.c.user_id == user),
         "tasks": (t.tasks, t.tasks.c.user_id == user),
@@ -151,7 +148,7 @@ def _own(user: str) -> dict[str, tuple[Table, ColumnElement[bool]]]:
 
 
 async def count(connection: AsyncConnection, user: str) -> dict[str, int]:
-    """How many rows an erasure would delete now, by kind, those that others may share too."""
+    """Return how many rows an erasure would delete now, by kind, those that others may share too."""
     key = user_key(user)
     counted: dict[str, ColumnElement[bool]] = {
         "memories": t.memories.c.id.in_(memory_ids_of(user).order_by(None)),
@@ -171,8 +168,8 @@ async def delete_work(connection: AsyncConnection, user: str) -> int:
 
 
 async def delete_rows(connection: AsyncConnection, user: str, now: datetime) -> Mapping[str, int]:
-    """Delete all of them, but revoke and anonymise keys. Their rows stay: while no key exists, a server that
-    only this machine can reach admits everybody (`Keys.exist`). Returns how many, by kind."""
+    """Delete the rows of each kind, but revoke and anonymise keys: while none exists, a server on this
+    machine admits everybody. Returns how many, by kind."""
     removed = {}
     for kind, (table, mine) in _own(user).items():
         if table is t.context_entries:
@@ -195,8 +192,7 @@ async def delete_summaries(connection: AsyncConnection, user: str) -> list[str]:
 
 
 async def delete_conversations(connection: AsyncConnection, user: str) -> None:
-    """Delete the person's private conversations and their names. If another person uses the same conversation
-    id, the conversation passes to them."""
+    """Delete the person's private conversations; one whose id somebody else uses too passes to them."""
     talks, said = t.conversations.c, t.messages.c
     in_it, by_other = said.conversation_id == talks.id, said.user_id != user
     heir = select(func.min(said.user_id)).where(in_it, said.place == "", by_other)
@@ -235,7 +231,7 @@ async def unname(connection: AsyncConnection, user: str) -> None:
 
 
 async def steps_of(connection: AsyncConnection, user: str, facts: Collection[str]) -> int:
-    """How many steps of the history are about these memories, or about nobody else's."""
+    """Return how many steps of the history are about these memories, or about nobody else's."""
     step = t.memory_updates.c
     own = (row for row in await _steps_naming(connection, user) if set(row.owners) <= {user_key(user)})
     found = {row.id for row in own}
@@ -246,7 +242,7 @@ async def steps_of(connection: AsyncConnection, user: str, facts: Collection[str
 
 
 async def _steps_naming(connection: AsyncConnection, user: str) -> Sequence[Any]:
-    """The steps of the history that the person made, or that are theirs."""
+    """Return the steps of the history that the person made, or that are theirs."""
     step = t.memory_updates.c
     key = json.dumps(user_key(user))
     theirs = or_(step.user_id == user, cast(step.owners, Text).contains(key, autoescape=True))
@@ -254,6 +250,6 @@ async def _steps_naming(connection: AsyncConnection, user: str) -> Sequence[Any]
 
 
 async def messages_of(connection: AsyncConnection, user: str) -> set[str]:
-    """The ids of what they wrote, and of the replies to it."""
+    """Return the ids of what they wrote, and of the replies to it."""
     own = await connection.scalars(select(t.messages.c.id).where(t.messages.c.user_id == user))
     return {id async for id in unhurried(own)}

@@ -22,10 +22,9 @@ CALLS_WAIT = timedelta(days=1)
 
 
 async def expire(database: Database, clock: Callable[[], datetime]) -> list[Memory]:
-    """Delete the expired memories of all owners, and return them; a summary that says one is written again
-    first, which is told that it has ended. What one of them had corrected on purpose stays replaced while a
-    message states it, and goes with it otherwise. Calls of clients' tools that wait for longer than
-    `CALLS_WAIT` go too. Messages and replies stay."""
+    """Delete the expired memories of all owners, and return them. A summary that tells one is written again
+    first. What one had corrected on purpose stays replaced while a message states it. Clients' calls older
+    than `CALLS_WAIT` go too; messages and replies stay."""
     async with database.write() as connection:
         await drop_calls(connection, messages.c.sent_at < clock() - CALLS_WAIT)
     purged: list[Memory] = []
@@ -52,13 +51,14 @@ async def _expire_batch(database: Database, now: datetime, purged: list[Memory])
 
 
 def _owners(given: Iterable[Memory]) -> set[str]:
-    """The locks of a deletion: a reply to these owners is stored before it, or finds its sources gone."""
+    """Return whom to lock: a reply to these owners is stored before the deletion, or finds its sources
+    gone."""
     return {owner for memory in given for owner in memory.owners}
 
 
 async def _expired(connection: AsyncConnection, now: datetime) -> list[Memory]:
-    """Up to `BATCH` expired memories of all owners, locked until the transaction ends. The next purge handles
-    those that another transaction has locked."""
+    """Return up to `BATCH` expired memories, locked; the next purge takes those that another transaction has
+    locked."""
     due = select(memories.c.id).where(memories.c.expires_at <= now, ~_awaited(now))
     due = due.order_by(memories.c.expires_at)
     ids = list(await connection.scalars(due.limit(BATCH).with_for_update(skip_locked=True)))
@@ -66,8 +66,7 @@ async def _expired(connection: AsyncConnection, now: datetime) -> list[Memory]:
 
 
 def _awaited(now: datetime) -> ColumnElement[bool]:
-    """True for memories that a summary which is written again has to be told of: a message states them that
-    it covers. After `TOLD_WITHIN` nobody waits for it."""
+    """Match memories that a summary which is written again is to be told of, for `TOLD_WITHIN`."""
     active, source = active_conversations.c, rests_on.c
     return exists().where(
         source.derived_id == memories.c.id,
@@ -82,8 +81,8 @@ def _awaited(now: datetime) -> ColumnElement[bool]:
 
 
 async def _ended(connection: AsyncConnection, ids: Collection[str], now: datetime) -> set[Link]:
-    """All links of these memories, and what they replaced past their expiry. One of those that a message
-    states stays: who writes a summary from the message is told that it no longer holds."""
+    """Return all links of these memories, and of what they replaced past their expiry, unless a message
+    states that."""
     link, pair, source = memory_owners.c, replacements.c, rests_on.c
     stated = exists().where(source.derived_id == pair.old_id, source.how == "stated")
     past = (pair.new_id.in_(ids), pair.lasts != WHILE_IT_HOLDS, still_replaces(), ~stated)

@@ -1,6 +1,6 @@
-"""Forgets what a person stated, a fact or a message, with everything that shows it; undoes it.
+"""Forget a fact or a message with everything that shows it, and undo that.
 
-What goes is hidden in one transaction, and deleted for good when the undo ends (`purge`).
+It is hidden in one transaction, and deleted when the time to undo is over (`purge`).
 """
 
 from collections.abc import Callable
@@ -35,19 +35,18 @@ class Forgetting:
     async def forget(
         self, kind: ForgetKind, id: str, user: str, place: Place = PRIVATE, *, asked_in: str = ""
     ) -> tuple[Forgotten, frozenset[str]]:
-        """Forget something of the person's by its id. Their message `asked_in` asked for it in words: it goes
-        too, but not what else it tells. Returns the receipt, which offers what may be read in `place`, and
-        the ids of what is hidden, by which traces are found. Raises NotFound if there is nothing of it that
-        `user` told."""
+        """Forget something of the person's by its id; their message `asked_in`, which asks for it, goes too.
+        Returns the receipt, which offers what may be read in `place`, and the ids of what is hidden. Raises
+        NotFound if `user` told nothing of it."""
         return await retried(lambda: self._hide(kind, id, user, place, asked_in))
 
     async def named(self, kind: ForgetKind, id: str, user: str, place: Place = PRIVATE) -> ForgetCandidate:
-        """What the person names by this id, or its first eight characters. Raises NotFound."""
+        """Return what the person names by this id, or its first eight characters. Raises NotFound."""
         async with self.database.read() as connection:
             return await find(connection, kind, id, user, place)
 
     async def preview(self, candidate: ForgetCandidate, user: str) -> ForgetCandidate:
-        """The candidate with the texts of the messages that go with it, and how many replies do."""
+        """Return the candidate with the texts of the messages that go with it, and how many replies do."""
         async with self.database.read() as connection:
             reach = await reach_of(connection, candidate, user, self.clock())
             said = select(messages.c.text).where(messages.c.id.in_(reach.messages), kept())
@@ -59,8 +58,8 @@ class Forgetting:
     async def _hide(
         self, kind: ForgetKind, id: str, user: str, place: Place, asked_in: str
     ) -> tuple[Forgotten, frozenset[str]]:
-        """Hide what a forgetting reaches. The replies are compared before the transaction, which compares
-        only those that were stored meanwhile."""
+        """Hide what a forgetting reaches. Replies are compared before the transaction, in it only new
+        ones."""
         async with self.database.read() as connection:
             named = await find(connection, kind, id, user, place, asked_in)
             reach = await reach_of(connection, named, user, self.clock())
@@ -82,8 +81,8 @@ class Forgetting:
         return replace(receipt, summaries=summaries, offered=offered), reach.ids
 
     async def undo(self, id: str, user: str) -> Forgotten:
-        """Bring back what was forgotten as `undo_id`, or its first eight characters. Returns what came back.
-        Raises NotFound if it can no longer be undone."""
+        """Restore what was forgotten as `undo_id`, or its first eight characters. Raises NotFound if it is
+        too late."""
         return await retried(lambda: self._undo(id, user))
 
     async def _undo(self, id: str, user: str) -> Forgotten:
@@ -111,7 +110,7 @@ class Forgetting:
 
 
 async def _receipt(connection: AsyncConnection, reach: Reach, named: ForgetCandidate) -> Forgotten:
-    """What is going to be hidden that is not yet."""
+    """Return what is going to be hidden that is not yet."""
     gone = await still_hidden(connection, "message", reach.messages | reach.replies)
     links = [link_id(*one) for one in reach.links]
     already = await still_hidden(connection, "link", links)

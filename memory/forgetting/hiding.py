@@ -1,10 +1,8 @@
-"""Hides rows and shows them again, in the caller's transaction: entries, and what indexes are told.
+"""Hide rows and show them again, in the caller's transaction.
 
 What holds follows from the entries (`memory.sql.memories.replacements`), so overlapping ones may be deleted
-in any order.
-
-What a client no longer has in its history, or a person has worded otherwise on a chat platform, is hidden
-too, and shown when an older branch comes back (`replace_messages`, `bring_back`). That deletes nothing.
+in any order. What a client or person has edited is hidden too, never purged, and shown when an older branch
+comes back (`replace_messages`, `bring_back`).
 """
 
 from collections.abc import Collection
@@ -48,8 +46,8 @@ async def show(connection: AsyncConnection, forgetting: str, now: datetime) -> d
 
 
 async def undoable(connection: AsyncConnection, id: str, user: str, now: datetime) -> Any:
-    """The person's forgetting with this id, or with these first eight characters. Raises NotFound if it can
-    no longer be undone."""
+    """Return the person's forgetting with this id, or its first eight characters. Raises NotFound if it is
+    too late."""
     mine = (forgettings.c.person == user, forgettings.c.why == "forgotten", forgettings.c.until > now)
     rows = await connection.execute(
         select(forgettings).where(begins(forgettings.c.id, id), *mine).with_for_update()
@@ -63,7 +61,7 @@ async def undoable(connection: AsyncConnection, id: str, user: str, now: datetim
 async def replace_messages(
     connection: AsyncConnection, ids: Collection[str], user: str, now: datetime
 ) -> None:
-    """In the caller's transaction, hide these messages of the user, and replies to them."""
+    """Hide these messages of the user with what they alone state, in the caller's transaction."""
     reach = await of_edit(connection, ids, user, now)
     forgetting = await entries.begin(connection, user, "edited", now, None)
     await hide(connection, forgetting, reach, now)
@@ -72,8 +70,7 @@ async def replace_messages(
 
 
 async def bring_back(connection: AsyncConnection, ids: Collection[str], user: str, now: datetime) -> None:
-    """Undo `replace_messages` for these messages, and for what was hidden with them and one of them
-    states."""
+    """Undo `replace_messages` for these messages and what they state."""
     these = select(forgettings.c.id).join(hidden, hidden.c.forgetting_id == forgettings.c.id)
     these = these.where(hidden.c.kind == "message", hidden.c.row_id.in_(ids), forgettings.c.why == "edited")
     edits = set(await connection.scalars(these))

@@ -27,9 +27,9 @@ from memory.sql.tables import context_entries, memories, memory_owners, memory_u
 
 
 async def make_private(database: Database, clock: Callable[[], datetime], memory: Memory, user: str) -> None:
-    """Hide a person's memory from all places, with what it had replaced, the messages that told it and
-    the replies there that answered those or contain it. The person keeps all that is theirs. Raises
-    NotFound if the memory is in no place, or if somebody else stated it too."""
+    """Hide a person's memory from all places, with what it had replaced, its messages, and the replies there
+    that answered those or contain it. Raises NotFound if it is in no place, or if somebody else stated it
+    too."""
     await retried(lambda: _make_private(database, clock, memory, user))
 
 
@@ -67,8 +67,8 @@ async def _keep_for(connection: AsyncConnection, memory: Memory, user: str, now:
 
 
 async def _told_in(connection: AsyncConnection, ids: Collection[str], places: Collection[str]) -> set[str]:
-    """Those of these messages that were said in the places, or inside them, and the entries of profiles that
-    were told there in these messages alone."""
+    """Return those of these messages said in the places, or inside them, and the profile entries told there
+    alone."""
     inside = [messages.c.place.startswith(f"{place}/", autoescape=True) for place in places]
     here = or_(messages.c.place.in_(places), *inside)
     told = set(await connection.scalars(select(messages.c.id).where(messages.c.id.in_(ids), here)))

@@ -23,9 +23,9 @@ BY_ITSELF: tuple[Literal["message", "entry", "task"], ...] = ("message", *ITEMS)
 async def find(
     connection: AsyncConnection, kind: ForgetKind, id: str, user: str, place: Place, asked_in: str = ""
 ) -> ForgetCandidate:
-    """What the person names by this id, or its first eight characters (a conversation by its whole id); with
-    their message that asks for it, by its id too, if that is not forgotten yet. An entry or a task must be
-    readable in the place; whether a memory is, the caller has checked. Raises NotFound."""
+    """Return what the person names by this id, or its first eight characters (a conversation by its whole
+    id), with their message that asks for it. An entry or a task must be readable in the place. Raises
+    NotFound."""
     theirs = _theirs(kind, user, place)
     column = theirs.selected_columns[0]
     if kind == "conversation":
@@ -41,8 +41,7 @@ async def find(
 
 
 async def beside(connection: AsyncConnection, reach: Reach, place: Place) -> tuple[ForgetCandidate, ...]:
-    """The entries and tasks that may be read in the place, are not hidden, and rest on nothing but messages
-    that go."""
+    """Return the visible entries and tasks of the place that rest on nothing but messages that go."""
     found: list[ForgetCandidate] = []
     for kind in ITEMS:
         alone = stated_alone(reach.messages, reach.person, _theirs(kind, reach.person, place))
@@ -51,7 +50,7 @@ async def beside(connection: AsyncConnection, reach: Reach, place: Place) -> tup
 
 
 def _theirs(kind: ForgetKind, user: str, place: Place) -> Select[Any]:
-    """Selects the id, text and time of everything of this kind that the person told; of any memory."""
+    """Select the id, text and time of everything of this kind that the person told; of any memory."""
     around = [where.key for where in place.containing()]
     columns: tuple[Any, ...]
     theirs: ColumnElement[bool]
@@ -77,7 +76,7 @@ def _theirs(kind: ForgetKind, user: str, place: Place) -> Select[Any]:
 
 
 def _candidate(kind: ForgetKind, row: Any, asked_in: str) -> ForgetCandidate:
-    """A value of the profile is shown with the name of its field: ``location: Lyon``."""
+    """Return a value of the profile is shown with the name of its field: ``location: Lyon``."""
     id, text, at, *field = row
     text = f"{field[0].rpartition('.')[2]}: {text}" if field else text
     return ForgetCandidate(id, kind, text, at, asked_in)

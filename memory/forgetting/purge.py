@@ -1,7 +1,7 @@
-"""Deletes rows for good: what has been hidden until its time, and memories that have expired.
+"""Delete rows for good: what was hidden until its time, and expired memories.
 
-Each step is a transaction that may run again. A memory's row goes with its last link, a person's part in one
-that somebody else stated too passes to that one.
+Each step is a transaction that may run again. A memory goes with its last link; a person's part in one that
+somebody else stated too passes to that one.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -48,12 +48,12 @@ class Purge:
     clock: Callable[[], datetime]
 
     async def due(self) -> list[str]:
-        """The forgettings whose time is over."""
+        """Return the forgettings whose time is over."""
         return await entries.ended(self.database, self.clock())
 
     async def shown_by(self, forgetting: str) -> tuple[frozenset[str], frozenset[str]]:
-        """What it hides, to be found elsewhere: the ids of memories that nobody else has and of other rows,
-        and the texts of the messages."""
+        """Return what it hides, to be found elsewhere: ids of rows that nobody else has, and texts of
+        messages."""
         async with self.database.read() as connection:
             rows = await entries.rows_of(connection, [forgetting])
             said = rows.get("message", set())
@@ -64,9 +64,8 @@ class Purge:
             return frozenset(whole | said | items), frozenset(texts)
 
     async def delete(self, forgetting: str) -> set[str]:
-        """Delete the rows that it hides, and at last itself; the ids of forgotten messages stay hidden, so
-        that no import brings them back. Returns the ids of what is deleted: of messages, tasks and entries,
-        and of the memories that nobody has any more."""
+        """Delete the rows that it hides, and at last itself. The ids of forgotten messages stay hidden, so
+        that no import brings them back. Returns the ids of what is deleted."""
         gone: set[str] = set()
         while True:
             async with self.database.read() as connection:
@@ -112,7 +111,7 @@ async def _owners_of(connection: AsyncConnection, forgetting: str) -> set[str]:
 
 
 async def _some(connection: AsyncConnection, forgetting: str) -> dict[Kind, set[str]]:
-    """Rows to delete, at most `BATCH`; without those that show nothing by themselves."""
+    """Return rows to delete, at most `BATCH`; without those that show nothing by themselves."""
     there = exists().where(messages.c.id == hidden.c.row_id)
     others = hidden.c.kind.in_(("link", "task", "entry", "summary"))
     query = select(hidden.c.kind, hidden.c.row_id).where(
@@ -125,8 +124,7 @@ async def _some(connection: AsyncConnection, forgetting: str) -> dict[Kind, set[
 
 
 async def _end(connection: AsyncConnection, forgetting: str) -> None:
-    """Delete a forgetting. Of one by a person it stays on record, without an end, when it was, and the ids of
-    messages."""
+    """Delete a forgetting. Of one by a person its time stays on record, and the ids of messages."""
     this = and_(forgettings.c.id == forgetting, forgettings.c.why == "forgotten")
     kept = update(forgettings).where(this).values(until=None, named=None)
     if (await connection.execute(kept)).rowcount == 0:
@@ -136,9 +134,8 @@ async def _end(connection: AsyncConnection, forgetting: str) -> None:
 async def delete_links(
     connection: AsyncConnection, links: Collection[Link], person: str | None = None
 ) -> set[str]:
-    """Delete these links, and the memories that have no other. Of links that the `person` has forgotten, what
-    they had replaced holds again, and a memory that the person stated first and others keep is theirs.
-    Returns the ids of the deleted memories."""
+    """Delete these links, and memories without others. Of links that the `person` has forgotten, what they
+    replaced is restored, and a memory that others keep is theirs. Returns the ids of deleted memories."""
     ids = {id for id, _ in links}
     for id in sorted(ids):
         owners = [owner for one, owner in links if one == id]
@@ -163,8 +160,8 @@ async def delete_links(
 
 
 async def leave_to_others(connection: AsyncConnection, id: str, person: str) -> None:
-    """Leave a memory to another person who stated it: without the messages of `person` as evidence, and with
-    one of the heir's if `person` was named as the first teller. What only a place still has stays theirs."""
+    """Leave a memory to another person who stated it, without the messages of `person` as evidence. What only
+    a place still has stays the person's."""
     pair = replacements.c
     replaced = exists().where(pair.old_id == id, pair.owner == memory_owners.c.owner).label("replaced")
     linked = select(memory_owners.c.owner, replaced).where(memory_owners.c.memory_id == id)
@@ -205,8 +202,7 @@ async def drop_calls(connection: AsyncConnection, where: ColumnElement[bool]) ->
 
 
 async def _rest_on_messages(connection: AsyncConnection, ids: Iterable[str]) -> None:
-    """Let the replies that were shown one of these memories rest on the messages that state it, which stay
-    when it expires."""
+    """Let replies that were shown one of these memories rest on the messages that state it."""
     stated = rests_on.alias("stated")
     both = and_(stated.c.derived_id == rests_on.c.source_id, stated.c.how == "stated")
     for part in parts(ids):
@@ -224,8 +220,7 @@ async def _delete_sources(connection: AsyncConnection, ids: Iterable[str]) -> No
 
 
 async def drop_jobs(connection: AsyncConnection, ids: Collection[str]) -> None:
-    """Delete the waiting jobs that name one of these rows: what a model wrote that was shown it is not
-    remembered. A job that is about something names no row beside it."""
+    """Delete the pending jobs that name one of these rows, as what a model wrote that was shown it."""
     rows = await connection.execute(select(work.c.id, work.c.payload).where(work.c.about.is_(None)))
     naming = [job.id async for job in unhurried(rows) if _names(job.payload, ids)]
     for part in parts(naming):

@@ -1,17 +1,14 @@
-"""What goes with a fact or a message that a person has forgotten. Nothing is changed here.
+"""Find what goes with a fact or a message that a person has forgotten. Nothing is changed here.
 
-*A fact*: what it replaced for those who lose it, the person's own messages that state it or what of that
-nobody has any more, and Hachi's replies that answered those; of the later ones to the person, and of those
-that were shown it, those that contain it. A reply that only was shown it goes if nothing else was shown; it
-is named otherwise. Other facts, entries and tasks of the same messages stay.
+*A fact*: what it replaced for those who lose it, the person's messages that state it, and Hachi's replies to
+those; of the later ones to the person, or shown it, those that contain it, and those shown nothing else.
 
 *A message*: the facts, entries and tasks that no other message of the person states, and the replies to it.
 A *conversation* goes as all of the person's messages in it do, with those that a client has replaced.
 
-*A person*: all that is theirs, and the replies to others that were shown something of it and contain it.
+*A person*: all that is theirs, and replies to others that were shown something of it and contain it.
 
-What others stated stays, in each case. What is hidden already goes too: another forgetting hides it, and may
-be undone.
+What others stated stays. What is hidden already goes too: another forgetting may be undone.
 """
 
 from collections.abc import Collection, Iterable
@@ -79,7 +76,7 @@ class Reach:
 
     @property
     def owners(self) -> frozenset[str]:
-        """Who loses something of it: the locks of the transaction that hides it."""
+        """Return who loses something of it: the locks of the transaction that hides it."""
         return frozenset({owner for _, owner in self.links} | {user_key(self.person)})
 
 
@@ -90,8 +87,7 @@ async def reach_of(
     now: datetime,
     scanned: Scanned = NOT_SCANNED,
 ) -> Reach:
-    """What goes with what the person names. Their message that asks for it goes too, but not what else it
-    tells."""
+    """Return what goes with what the person names; their message that asks for it goes too."""
     match named.kind:
         case "memory":
             return await of_fact(connection, named.id, user, now, named.asked_in, scanned)
@@ -115,7 +111,7 @@ async def of_fact(
     asked_in: str = "",
     scanned: Scanned = NOT_SCANNED,
 ) -> Reach:
-    """What goes with a memory that the person stated. There is nothing to hide in `links` if they did not."""
+    """Return what goes with a memory; its `links` are empty if the person did not state it."""
     links, shared = await with_replaced(connection, [id], user, now)
     facts = await facts_of(connection, links, now)
     stay = await left_to_others(connection, links) - {id}
@@ -134,7 +130,7 @@ async def of_messages(
     asked_in: str = "",
     scanned: Scanned = NOT_SCANNED,
 ) -> Reach:
-    """What goes with these messages of the person, and replies to them."""
+    """Return what goes with these messages of the person, and replies to them."""
     reach, shared = await _of_said(connection, ids, user, now)
     own = reach.messages
     asked = await _own(connection, [asked_in], user)
@@ -144,8 +140,7 @@ async def of_messages(
 
 
 async def of_edit(connection: AsyncConnection, ids: Collection[str], user: str, now: datetime) -> Reach:
-    """What goes with messages and replies that a client has replaced in its history, or a person has edited
-    on a platform."""
+    """Return what goes with messages and replies that a client or the person has edited."""
     reach, _ = await _of_said(connection, ids, user, now)
     owners = await _owners_of(connection, ids, user)
     links = frozenset(link for link in reach.links if link[1] in owners)
@@ -155,8 +150,8 @@ async def of_edit(connection: AsyncConnection, ids: Collection[str], user: str, 
 async def _of_said(
     connection: AsyncConnection, ids: Collection[str], user: str, now: datetime
 ) -> tuple[Reach, bool]:
-    """Those of these messages that are the person's or replies to them, with what they alone state; and
-    whether somebody else stated one of the facts too."""
+    """Return what goes with messages of the person or replies to them, and whether others stated one of the
+    facts too."""
     own = await _own(connection, ids, user)
     answers = (messages.c.user_id == user, messages.c.role == "assistant")
     replies = await connection.scalars(select(messages.c.id).where(messages.c.id.in_(ids), *answers))
@@ -180,8 +175,8 @@ async def of_person(
     now: datetime,
     scanned: Scanned = NOT_SCANNED,
 ) -> Reach:
-    """All that is a person's, with the replies to others, in these places or inside them, that were shown
-    something of theirs and contain it."""
+    """Return all that is a person's, with the replies to others in these places that were shown and contain
+    it."""
     own = user_key(user)
     linked = select(memory_owners.c.memory_id).where(memory_owners.c.owner == own)
     stated = select(memories.c.id).where(or_(memories.c.user_id == user, memories.c.id.in_(linked)))
@@ -216,7 +211,7 @@ async def of_person(
 
 
 async def left_to_others(connection: AsyncConnection, links: Collection[Link]) -> set[str]:
-    """Those of the memories of these links that have others."""
+    """Return those of the memories of these links that have others."""
     query, found = select(memory_owners.c.memory_id, memory_owners.c.owner), set[str]()
     for part in parts(id for id, _ in links):
         rows = await connection.execute(query.where(memory_owners.c.memory_id.in_(part)))
@@ -227,7 +222,7 @@ async def left_to_others(connection: AsyncConnection, links: Collection[Link]) -
 async def _with_replies(
     connection: AsyncConnection, reach: Reach, readers: ColumnElement[bool], asked_in: str
 ) -> Reach:
-    """The reach with the replies that go with it, of those that lose something in it."""
+    """Return the reach with the replies that go with it, of those that lose something in it."""
     own = reach.messages
     text = select(messages.c.text, messages.c.sent_at).where(messages.c.id.in_(own - {asked_in}))
     said = (await connection.execute(text)).all()
@@ -243,14 +238,13 @@ async def _with_replies(
 
 
 def _told_at(facts: Iterable[Memory], said: Iterable[Any]) -> dict[str, datetime]:
-    """When each text of these facts and messages was told first."""
+    """Return when each text of these facts and messages was told first."""
     told = [(fact.content, fact.created_at) for fact in facts] + [(row.text, row.sent_at) for row in said]
     return dict(sorted(told, key=lambda one: one[1], reverse=True))
 
 
 async def _summaries_of(connection: AsyncConnection, ids: Collection[str]) -> set[str]:
-    """The ids of the summaries of the conversations with these messages, and of those that cover these
-    facts."""
+    """Return the summaries of the conversations with these messages, and those that cover these facts."""
     talks = select(messages.c.conversation_id).where(messages.c.id.in_(ids))
     active = active_conversations.c
     here = select(active.id).where(active.conversation_id.in_(talks))
@@ -259,13 +253,13 @@ async def _summaries_of(connection: AsyncConnection, ids: Collection[str]) -> se
 
 
 async def _owners_of(connection: AsyncConnection, ids: Collection[str], user: str) -> set[str]:
-    """The owner keys of what the person told in these messages."""
+    """Return the owner keys of what the person told in these messages."""
     places = await connection.scalars(select(messages.c.place).where(messages.c.id.in_(ids)).distinct())
     return {owner for place in places for owner in owners_of(user, Place.of_key(place))}
 
 
 async def _own(connection: AsyncConnection, ids: Collection[str] | Select[str], user: str) -> set[str]:
-    """Those of these messages that the person wrote."""
+    """Return those of these messages that the person wrote."""
     if isinstance(ids, Select):  # inside the other statement, SQLite would read all that the person wrote
         ids = list(await connection.scalars(ids))
     mine = (messages.c.user_id == user, messages.c.role == "user")
@@ -279,8 +273,7 @@ _ENTRIES = select(context_entries.c.id)
 
 
 def stated_alone(ids: Collection[str], user: str, items: Select[Any]) -> Select[Any]:
-    """Those of the `items`, whose first column is their id, that these messages state, and no other one of
-    the person that is left."""
+    """Select those of the `items` that these messages state and no other visible one of the person."""
     source = rests_on.c
     left = select(messages.c.id).where(messages.c.id.not_in(ids), messages.c.user_id == user, kept())
     stated = select(source.derived_id).where(source.source_id.in_(ids), source.how == "stated")
@@ -298,7 +291,7 @@ async def _alone(
 async def with_replaced(
     connection: AsyncConnection, ids: Collection[str], user: str, now: datetime
 ) -> tuple[frozenset[Link], bool]:
-    """The `lost_links` of these memories, and of what they replaced for the same owners."""
+    """Return the `lost_links` of these memories, and of what they replaced for the same owners."""
     links, shared = await lost_links(connection, ids, user, now)
     olds = await replaced_by(connection, links)
     theirs, also_shared = await lost_links(connection, {id for id, _ in olds}, user, now)
@@ -308,9 +301,8 @@ async def with_replaced(
 async def lost_links(
     connection: AsyncConnection, ids: Collection[str], user: str, now: datetime
 ) -> tuple[frozenset[Link], bool]:
-    """The links that go with those of these memories that the person stated: all of them, or, where somebody
-    else stated the memory too, the person's own and those of places where nobody else still says so. And
-    whether somebody else stated one of them."""
+    """Return the links that go with these memories: all, or where somebody else stated one too, the person's
+    and those of places where nobody else says so; and whether somebody else stated one."""
     own, found, shared = user_key(user), set[Link](), False
     teller, links = dict[str, str](), dict[str, list[Any]]()
     for part in parts(ids):
@@ -334,7 +326,7 @@ async def lost_links(
 
 
 async def _gave_up(connection: AsyncConnection, id: str, places: Collection[str], now: datetime) -> set[str]:
-    """Those for whom something replaces the memory that one of these places has too."""
+    """Return those for whom something replaces the memory that one of these places has too."""
     newer, pair = memory_owners.c, replacements.c
     there = exists().where(newer.memory_id == pair.new_id, newer.owner.in_(places))
     query = select(pair.owner).where(pair.old_id == id, there, still_replaces())
@@ -342,8 +334,8 @@ async def _gave_up(connection: AsyncConnection, id: str, places: Collection[str]
 
 
 async def _told_there(connection: AsyncConnection, tellers: Collection[str], places: set[str]) -> set[str]:
-    """The places where one of these tellers can have stated a memory. A single place is certain, because they
-    have it through that one; of several, those where they have spoken."""
+    """Return the places where one of these tellers can have stated a memory: a single one is certain, of
+    several those where they spoke."""
     if len(places) < 2:
         return places
     people = [teller.removeprefix("user:") for teller in tellers]

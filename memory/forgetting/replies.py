@@ -1,6 +1,6 @@
-"""Which of Hachi's replies go with what a person told: by ids, and by the one rule on words, `repeats`.
+"""Find Hachi's replies that go with what a person told: by ids, and by the one rule on words, `repeats`.
 
-Words decide only about a reply to that person, or one that was shown what goes, and that is not older.
+Words decide only about replies to that person, or shown what goes, that are not older.
 """
 
 import asyncio
@@ -34,23 +34,21 @@ _DIGITS = re.compile(r"\d+")
 FEWEST_DIGITS = 4
 _YEAR = re.compile(r"(?:19|20)\d\d")
 FEWEST = 2
-"""So few words suffice. Of a shorter fact the names of its teller count too, or else its whole wording:
-every reply about a cat has all words of "I have a cat"."""
+"""So few words suffice. Of a shorter fact the teller's names count too, or its whole wording."""
 TELLING = 3
-"""A message of so many words is recognised in a reply that has them all close together: a long reply in a
-language whose small words count has those of "Oui, il est à moi" somewhere."""
+"""A message of so many words is recognised where a reply has them all close together: without the window,
+short messages would match any long French reply."""
 
 
 def repeats(text: str, fact: str, names: str = "") -> bool:
-    """Whether the text contains all words of the fact, as the index normalises them, or something that
-    identifies it: a number of four digits or more that is no year, or an address. Hachi says "you" instead of
-    the `names` of the teller, so these need not be there."""
+    """Return whether the text has all words of the fact, or what identifies it: a number of four digits or
+    more that is no year, or an address. The `names` of the teller need not be there: Hachi says "you"."""
     wanted = _identifiers_of(fact)
     return bool(wanted and not wanted.isdisjoint(_identifiers(text))) or has_words_of(text, fact, names)
 
 
 def has_words_of(text: str, fact: str, names: str = "") -> bool:
-    """The same by words alone."""
+    """Return the same by words alone."""
     wanted = _telling(fact, names)
     if len(wanted) >= FEWEST:
         return wanted <= stems(text)
@@ -59,14 +57,14 @@ def has_words_of(text: str, fact: str, names: str = "") -> bool:
 
 
 def _telling(fact: str, names: str) -> frozenset[int]:
-    """The words of the fact that a text with it has: the `names` of its teller only in a short one."""
+    """Return the words of the fact that a text with it has: the `names` of its teller only in a short one."""
     wanted = stems(fact)
     rest = wanted - stems(names)
     return rest if len(rest) >= FEWEST else wanted
 
 
 def _together(text: str, message: str, names: str) -> bool:
-    """Whether the words stand in as many sentences in a row as the message has, or in one more."""
+    """Return whether the words stand in as many sentences in a row as the message has, or in one more."""
     many, parts = len(sentences(message)) + 1, sentences(text)
     in_a_row = (" ".join(parts[at : at + many]) for at in range(max(1, len(parts) - many + 1)))
     return any(has_words_of(some, message, names) for some in in_a_row)
@@ -88,8 +86,8 @@ def _identifiers_of(fact: str) -> frozenset[str]:
 
 
 def _addresses(run: str) -> list[str]:
-    """The e-mail addresses in a text without blanks. Each part has a pattern of its own: one for a whole
-    address would begin anew at each letter."""
+    """Return the e-mail addresses in a text without blanks. One pattern for a whole address would begin anew
+    at each letter."""
     parts = [(name, _DOMAIN.match(after)) for name, after in pairwise(run.split("@"))]
     found = [(name, domain[0]) for name, domain in parts if name and domain]
     return [f"{name}@{domain}" for name, domain in found if "." in domain.strip(".")]
@@ -147,9 +145,8 @@ async def repeating(
     where: ColumnElement[bool],
     scanned: Scanned,
 ) -> Scanned:
-    """Those of the replies meeting the condition that repeat what was told: of those to the person, and of
-    those that were `shown` one of these ids, or a reply that repeats it. Those that were `scanned` before are
-    not compared again."""
+    """Return the replies that meet the condition and repeat what was told: of those to the person, and those
+    `shown` one of these ids or a reply that repeats it. `scanned` ones are not compared again."""
     own = REPLIES.where(where, messages.c.user_id == told.person)
     if scanned.upto:
         own = own.where(messages.c.seq > scanned.upto)
@@ -177,8 +174,8 @@ async def repeating(
 async def compare(
     connection: AsyncConnection, told: Told, replies: Iterable[Any], scanned: Scanned
 ) -> Scanned:
-    """Add to `scanned` those of these rows of `REPLIES` that repeat what was told, unless somebody else told
-    there what they have of it."""
+    """Add to `scanned` those of these replies that repeat what was told, unless somebody else told it there
+    too."""
     names = await _names_of(connection, told.person)
     others, compared, found = _Others(connection, told.person), set(scanned.compared), set(scanned.found)
     by_word = told.messages_by_word(names)
@@ -203,8 +200,8 @@ class _Others:
     _facts: dict[str, list[str]] = field(default_factory=dict)
 
     async def told(self, reply: Any, texts: Sequence[str], names: str) -> bool:
-        """Whether what the reply has of each of these texts, with the `names` of their teller, is in a fact
-        that somebody else told where the reply stands, or in a message of theirs that it was shown."""
+        """Return whether what the reply has of each text is in a fact that somebody else told there, or in a
+        message of theirs that it was shown."""
         if reply.place not in self._facts:
             self._facts[reply.place] = await self._known_in(Place.of_key(reply.place))
         said = [stems(text) for text in (*self._facts[reply.place], *await self._shown(reply.id))]
@@ -230,15 +227,15 @@ class _Others:
 
 
 async def _names_of(connection: AsyncConnection, user: str) -> str:
-    """The person's id and the names under which they spoke."""
+    """Return the person's id and the names under which they spoke."""
     theirs = (speakers.c.owner == user_key(user), speakers.c.author != HACHI)
     names = await connection.scalars(select(speakers.c.author).where(*theirs))
     return " ".join([user, *names])
 
 
 def read_by(owners: Collection[str], user: str, *, shared: bool) -> ColumnElement[bool]:
-    """True for the replies that may tell something to somebody who loses it: the user and these owners.
-    What somebody else `shared` stays in the user's own replies in places."""
+    """Match the replies that may tell something to who loses it: the user and these owners. What somebody
+    else `shared` stays in the user's own replies in places."""
     own = messages.c.user_id == user
     own = and_(own, messages.c.place == "") if shared else own
     everywhere = [true()] if GLOBAL in owners else []
@@ -246,7 +243,7 @@ def read_by(owners: Collection[str], user: str, *, shared: bool) -> ColumnElemen
 
 
 def said_in(owners: Collection[str]) -> ColumnElement[bool]:
-    """True for messages in these places, or inside them."""
+    """Match messages in these places, or inside them."""
     places = [owner for owner in owners if owner.startswith("place:")]
     inside = [messages.c.place.startswith(f"{place}/", autoescape=True) for place in places]
     return or_(messages.c.place.in_(places), *inside)
@@ -263,8 +260,8 @@ async def answers_to(connection: AsyncConnection, ids: Collection[str]) -> set[s
 async def shown(
     connection: AsyncConnection, gone: Collection[str], replies: Collection[str], where: ColumnElement[bool]
 ) -> tuple[set[str], set[str]]:
-    """Of the further replies that meet the condition and were shown something of what goes: those that were
-    shown nothing else, and the others."""
+    """Return the further replies that were shown only what goes, and those that were shown something else
+    too."""
     given: dict[str, set[str]] = {}
     for part in parts({*gone, *replies}):
         found = select(rests_on.c.derived_id).where(rests_on.c.source_id.in_(part), rests_on.c.how == "found")
@@ -279,7 +276,8 @@ async def shown(
 async def shown_to_others(
     connection: AsyncConnection, user: str, theirs: Collection[str], places: Collection[str]
 ) -> dict[str, Any]:
-    """The replies to others in these places, or inside them, that rest on something of the user's, by id."""
+    """Return by id the replies to others, in these places or inside them, that rest on something of the
+    user's."""
     found: dict[str, Any] = {}
     for part in parts(theirs):
         query = REPLIES.where(messages.c.id.in_(resting_on(part, "found", "covered")))

@@ -29,8 +29,8 @@ async def reword(
     *,
     answers: Collection[str],
 ) -> Message:
-    """In the caller's transaction, hide a message with what it alone states, and store this text where it
-    was. The `answers` stay, and answer the new one. It is consolidated again."""
+    """Hide a message with what it alone states, and store this text where it was, in the caller's
+    transaction. The `answers` answer the new one, which is consolidated again."""
     await replace_messages(connection, {old.id}, user, now)
     new, owner = replace(old, id=new_id(), text=text), owner_of(user, place)
     await transcript.append(connection, new, user=user, place=place, now=now)

@@ -50,12 +50,13 @@ _WHEN = re.compile(
 
 
 def read_due(text: str, zone: tzinfo | None, now: datetime) -> datetime | Literal["never"]:
-    """The due date as aware UTC, or "never", which removes a due date. Raises ValueError like `read_time`."""
+    """Return the due date as aware UTC, or "never", which removes a due date. Raises ValueError like
+    `read_time`."""
     return "never" if text.strip().lower() == "never" else read_time(text, zone, now)
 
 
 def read_time(text: str, zone: tzinfo | None, now: datetime) -> datetime:
-    """The time as aware UTC. Raises ValueError, one line that lists the accepted forms.
+    """Return the time as aware UTC. Raises ValueError, one line that lists the accepted forms.
 
     Without an offset the time is in `zone`, unless the text ends in the name of another zone ("… 10:00
     Europe/Paris"). A date alone means 09:00, or the end of the day if it is today and 09:00 has passed. A
@@ -75,12 +76,12 @@ def read_time(text: str, zone: tzinfo | None, now: datetime) -> datetime:
 
 
 def _placed(moment: datetime, zone: tzinfo | None) -> datetime:
-    """The moment in the zone. With None it stays naive: `astimezone` then uses this machine's zone."""
+    """Return the moment in the zone. With None it stays naive: `astimezone` then uses this machine's zone."""
     return moment.replace(tzinfo=zone) if moment.tzinfo is None and zone is not None else moment
 
 
 def _iso(text: str, zone: tzinfo | None, now: datetime) -> datetime | None:
-    """The time if the text is ISO 8601, optionally followed by the name of a zone; else None."""
+    """Return the time if the text is ISO 8601, optionally followed by the name of a zone; else None."""
     text = _OFFSET_APART.sub("", text)
     with suppress(ValueError):  # it is no date alone
         return _at_a_good_time(date.fromisoformat(text), now.astimezone(zone))
@@ -101,13 +102,13 @@ def _zone(name: str) -> tzinfo:
 
 
 def _at_a_good_time(day: date, here: datetime) -> datetime:
-    """The morning of the day, or its end if that has passed."""
+    """Return the morning of the day, or its end if that has passed."""
     passed = day == here.date() and here.time() >= MORNING
     return datetime.combine(day, DAY_END if passed else MORNING)
 
 
 def _from_now(text: str, here: datetime) -> datetime | None:
-    """The time that is "in" so long; naive in the zone of `here` for whole days."""
+    """Return the time that is "in" so long; naive in the zone of `here` for whole days."""
     later = read_ttl(text[len("in ") :], m="minutes").duration if text.casefold().startswith("in ") else None
     if later is None:
         return None
@@ -115,7 +116,7 @@ def _from_now(text: str, here: datetime) -> datetime | None:
 
 
 def _english(text: str, here: datetime) -> datetime | None:
-    """The time, naive in the zone of `here`; None if any part of the text is not understood."""
+    """Return the time, naive in the zone of `here`; None if any part of the text is not understood."""
     found = _WHEN.fullmatch(text) if text else None
     if found is None:
         return None
@@ -126,7 +127,7 @@ def _english(text: str, here: datetime) -> datetime | None:
 
 
 def _day(found: re.Match[str], today: date) -> date | None:
-    """The day that the text names; None if it names no day."""
+    """Return the day that the text names; None if it names no day."""
     if found["near"]:
         return today + timedelta(days=found["near"] == "tomorrow")
     if found["weekday"]:
@@ -145,8 +146,8 @@ def _day(found: re.Match[str], today: date) -> date | None:
 
 
 def _hour(found: re.Match[str], day: date | None, here: datetime) -> datetime | None:
-    """The time with an hour; None if the text has no hour. A number alone is not an hour: it needs a day,
-    "at", minutes or am and pm."""
+    """Return the time with an hour; None if the text has no hour. A number alone is not an hour: it needs a
+    day, "at", minutes or am and pm."""
     written, hour, minute = found["hour"], int(found["hour"]), int(found["minute"] or 0)
     half = (found["half"] or "").replace(".", "")
     if not (day or half or found["at"] or found["minute"]) or (half and not 1 <= hour <= 12):

@@ -73,13 +73,14 @@ class DueTasks:
     async def waiting(
         self, prefixes: Collection[str], now: datetime, without: Collection[str] = ()
     ) -> Sequence[str]:
-        """The ids of the jobs that may run now, oldest first; `without` those of people of these prefixes."""
+        """Return the ids of the jobs that may run now, oldest first; `without` those of people of these
+        prefixes."""
         due = and_(work.c.kind == REMIND, claimable(now), _of(work.c.user_id, prefixes))
         query = select(work.c.id).where(due, not_(_of(work.c.user_id, without))).order_by(work.c.seq)
         return [row.id for row in await self._database.rows(query.limit(AT_ONCE))]
 
     async def announced_by(self, job: Job) -> Reminder | None:
-        """The reminder of the job; None if the task has been finished, postponed or deleted since."""
+        """Return the reminder of the job; None if the task has been finished, postponed or deleted since."""
         query: Select[Any] = select(*_COLUMNS, tasks.c.place).where(
             tasks.c.id == job.payload["task"],
             tasks.c.user_id == job.user_id,
@@ -106,7 +107,7 @@ _ASKED = (
 
 
 def _due(now: datetime) -> ColumnElement[bool]:
-    """True for tasks that are due, not `TOO_OLD`, not done, and not yet announced for this due time."""
+    """Match tasks that are due, not `TOO_OLD`, not done, and not yet announced for this due time."""
     unannounced = or_(tasks.c.reminded.is_(None), tasks.c.reminded != tasks.c.due)
     return and_(
         tasks.c.due.between(now - TOO_OLD, now), tasks.c.status != "done", unannounced, ~TASK_IS_HIDDEN
@@ -114,7 +115,7 @@ def _due(now: datetime) -> ColumnElement[bool]:
 
 
 def _of(user: ColumnElement[str], prefixes: Collection[str]) -> ColumnElement[bool]:
-    """True for users whom a prefix names."""
+    """Match users whom a prefix names."""
     families = (prefix for prefix in prefixes if is_family(prefix))
     return or_(
         user.in_([prefix for prefix in prefixes if not is_family(prefix)]),
@@ -123,5 +124,5 @@ def _of(user: ColumnElement[str], prefixes: Collection[str]) -> ColumnElement[bo
 
 
 def is_family(prefix: str) -> bool:
-    """Whether the prefix names all ids that begin with it, and not one whole id."""
+    """Return whether the prefix names all ids that begin with it, and not one whole id."""
     return not prefix or prefix.endswith(":")

@@ -81,7 +81,7 @@ class Answered(BaseModel):
 
 
 def numbers_in(value: Any) -> list[int]:
-    """The numbers, however they are written: ``3``, ``"(3)"``, ``[3, "#4"]``."""
+    """Return the numbers, however they are written: ``3``, ``"(3)"``, ``[3, "#4"]``."""
     return [int(digits) for digits in re.findall(r"\d{1,6}", str(value))][:MOST_UPDATES]
 
 
@@ -154,7 +154,7 @@ class Findings(Answered):
 
 
 def entries_of(preferences: Sequence[NewPreference], said_at: datetime) -> list[Entry]:
-    """The entries for these updates."""
+    """Return the entries for these updates."""
     return [
         entry for new in preferences for entry in entries_found(new.key, new.value, said_at, new.replaces)
     ]

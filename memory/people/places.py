@@ -30,7 +30,8 @@ class Places:
         self._database = database
 
     async def listening(self, place: Place) -> Listening:
-        """The setting of the place or the nearest around it, else "mentions". In private, "everything"."""
+        """Return the setting of the place or the nearest around it, else "mentions". In private,
+        "everything"."""
         if place.private:
             return "everything"
         around = [where.key for where in place.containing()]
@@ -39,8 +40,8 @@ class Places:
         return cast(Listening, next((found[key] for key in around if key in found), "mentions"))
 
     async def last_of(self, user: str, within: Place) -> Place | None:
-        """The place inside `within` where the user last spoke; None if they never did. Use it only to reach
-        them, and show it to nobody."""
+        """Return the place inside `within` where the user last spoke; None if they never did. Use it only to
+        reach them, and show it to nobody."""
         there = messages.c.place.startswith(f"{within.key}/", autoescape=True)
         query = select(messages.c.place).where(messages.c.user_id == user, messages.c.role == "user", there)
         last = await self._database.rows(query.order_by(messages.c.seq.desc()).limit(1))
@@ -56,13 +57,13 @@ class Places:
         await self._database.run(put.on_conflict_do_update(index_elements=["place"], set_=values))
 
     async def unkept(self, user: str) -> list[Place]:
-        """Where the person wants nothing of theirs kept, `ANYWHERE` or places, each with what is inside
-        it."""
+        """Return where the person wants nothing of theirs kept, `ANYWHERE` or places, each with what is
+        inside it."""
         rows = await self._database.rows(select(unkept.c.place).where(unkept.c.user_id == user))
         return sorted((Place.of_key(row.place) for row in rows), key=lambda place: place.path)
 
     async def keeps(self, user: str, place: Place) -> bool:
-        """Whether what the person says in the place, or in private, may be kept."""
+        """Return whether what the person says in the place, or in private, may be kept."""
         around = [ANYWHERE.stored, *(where.key for where in place.containing())]
         return not await self._database.rows(_UNKEPT, {"user": user, "around": around})
 

@@ -21,7 +21,7 @@ _LANGUAGE_CODE = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})+")
 
 
 def line(longest: int, *, required: bool = True) -> BeforeValidator:
-    """One line of at most `longest` characters. Pydantic refuses other types."""
+    """Return one line of at most `longest` characters. Pydantic refuses other types."""
 
     def read(value: Any) -> Any:
         if not isinstance(value, str):
@@ -37,12 +37,13 @@ def line(longest: int, *, required: bool = True) -> BeforeValidator:
 
 
 def _word(value: Any) -> Any:
-    """An enumerated value, without regard to spacing and capitals."""
+    """Return an enumerated value, without regard to spacing and capitals."""
     return "_".join(re.split(r"[\s_-]+", one_line(value).casefold())) if isinstance(value, str) else value
 
 
 def _language(value: Any) -> Any:
-    """A language name or code. Nothing else is accepted, because the prompt shows it as an instruction."""
+    """Return a language name or code. Nothing else is accepted, because the prompt shows it as an
+    instruction."""
     if not isinstance(value, str):
         return value
     text = one_line(value) if len(value) <= 400 else ""
@@ -132,7 +133,7 @@ class UserContext:
 
     @property
     def zone(self) -> tzinfo:
-        """The person's time zone; UTC if unknown."""
+        """Return the person's time zone; UTC if unknown."""
         try:
             return ZoneInfo(self.profile.timezone) if self.profile.timezone else UTC
         except (KeyError, OSError, ValueError):  # this machine may not know the zone

@@ -78,8 +78,8 @@ _KNOWN_AS |= {_squeezed(name): _PATHS[meant] for name, meant in _OTHER_NAMES.ite
 
 
 def field_named(name: str) -> str:
-    """The path of a field, from its name with or without its group, in any spacing and capitals. Raises
-    ValueError, which names the fields."""
+    """Return the path of a field, from its name with or without its group, in any spacing and capitals.
+    Raises ValueError, which names the fields."""
     group, _, rest = _squeezed(one_line(name[:200])).rpartition(".")
     found = _KNOWN_AS.get(rest) if group in _GROUPS else None
     if found is None:
@@ -89,16 +89,16 @@ def field_named(name: str) -> str:
 
 
 def entry_for(field: str, value: str, said_at: datetime) -> Entry:
-    """The entry for a value that a person sets. An empty value removes the field; for a list, all of its
-    items. Raises ValueError in one line that names the valid fields or values."""
+    """Return the entry for a value that a person sets. An empty value removes the field; for a list, all of
+    its items. Raises ValueError in one line that names the valid fields or values."""
     path = field_named(field)
     return _entry(path, value, said_at) if one_line(value) else Entry(path, "", "", said_at)
 
 
 def entries_found(key: str, value: Value, said_at: datetime, replaces: str | None = None) -> list[Entry]:
-    """The entries for a value that was found in an exchange. None deletes a single value; a list grows, and
-    loses the item that the value `replaces`. An unknown key becomes a note, ``key: value``. Raises ValueError
-    if the field does not accept the value."""
+    """Return the entries for a value that was found in an exchange. None deletes a single value; a list
+    grows, and loses the item that the value `replaces`. An unknown key becomes a note, ``key: value``. Raises
+    ValueError if the field does not accept the value."""
     given = value if isinstance(value, tuple) else (value,)
     values = [value for value in given if value is not None and value != ""]
     try:
@@ -126,7 +126,7 @@ def _entry(path: str, value: Any, said_at: datetime) -> Entry:
 
 
 def _folded(text: str) -> str:
-    """The key that identifies equal list items, in any script."""
+    """Return the key that identifies equal list items, in any script."""
     folded = normalise(text) or text
     return folded if len(folded) <= _LONGEST_ITEM else sha256(folded.encode()).hexdigest()
 
@@ -151,8 +151,8 @@ def _quoted(value: Any) -> str:
 
 
 def merged(known: Sequence[Entry], new: Sequence[Entry]) -> list[Entry]:
-    """The known entries after merging `new`, in a fixed order. The later statement wins; at equal times, the
-    later one in the sequence. Entries with different times merge in any order and repeatedly."""
+    """Return the known entries after merging `new`, in a fixed order. The later statement wins; at equal
+    times, the later one in the sequence. Entries with different times merge in any order and repeatedly."""
     held = {(entry.field, entry.item): entry for entry in known}
     for entry in new:
         _apply(held, entry)
@@ -181,8 +181,8 @@ def _said(entry: Entry) -> tuple[datetime, str]:
 def context_of(
     entries: Iterable[Entry], *, long_term_facts: Sequence[Memory] = (), open_tasks: Sequence[Task] = ()
 ) -> UserContext:
-    """The document that the entries add up to, in whatever order and place they were stated. Skips entries
-    that this version cannot read, such as those of a newer one."""
+    """Return the document that the entries add up to, in whatever order and place they were stated. Skips
+    entries that this version cannot read, such as those of a newer one."""
     known = merged((), sorted(entries, key=lambda entry: (entry.said_at, entry.value)))
     values: dict[str, dict[str, Any]] = {group: {} for group in _GROUPS}
     for entry in sorted(known, key=_said, reverse=True):
@@ -207,7 +207,8 @@ def context_of(
 
 
 def messages_of(entries: Iterable[Entry]) -> frozenset[str]:
-    """The messages in which the entries were said, as far as they are known, without `READ_EVERYWHERE`."""
+    """Return the messages in which the entries were said, as far as they are known, without
+    `READ_EVERYWHERE`."""
     return frozenset(
         message
         for entry in entries

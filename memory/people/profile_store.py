@@ -30,16 +30,16 @@ class ProfileStore:
         self._database = database
 
     async def view(self, user: str, place: Place, now: datetime) -> UserContext:
-        """What a turn in `place` may know about the user. Facts and tasks are stored elsewhere."""
+        """Return what a turn in `place` may know about the user. Facts and tasks are stored elsewhere."""
         return context_of(await self.readable(user, place, now))
 
     async def zone(self, user: str, place: Place, now: datetime) -> tzinfo:
-        """The zone that the user told, as far as it may be known in `place`; else this machine's."""
+        """Return the zone that the user told, as far as it may be known in `place`; else this machine's."""
         return (await self.view(user, place, now)).zone
 
     async def readable(self, user: str, place: Place, now: datetime) -> list[Entry]:
-        """The entries that may be read in this place, without memory summaries of other places, and without
-        one that rests on an expired fact."""
+        """Return the entries that may be read in this place, without memory summaries of other places, and
+        without one that rests on an expired fact."""
         given = {"user": user, "now": now, "here": place.stored}
         if not place.private:
             given["around"] = [containing.key for containing in place.containing()]
@@ -47,7 +47,7 @@ class ProfileStore:
         return _entries((row, row.shown) for row in rows)
 
     async def entries(self, user: str, place: Place) -> list[Entry]:
-        """The stored entries from exactly this place."""
+        """Return the stored entries from exactly this place."""
         async with self._database.read() as connection:
             return await _held(connection, user, place)
 
@@ -138,7 +138,7 @@ _HELD = _ENTRIES.where(context_entries.c.place == bindparam("here"))
 async def _dated(
     connection: AsyncConnection, user: str, entries: Sequence[Entry], now: datetime | None
 ) -> Sequence[Entry]:
-    """The entries, after those of the person from a time that has not come yet."""
+    """Return the entries, after those of the person from a time that has not come yet."""
     if now is None or not entries:
         return entries
     said_at = context_entries.c.said_at
@@ -157,7 +157,7 @@ async def _held(connection: AsyncConnection, user: str, place: Place) -> list[En
 
 
 def _entries(rows: Iterable[tuple[Any, str | None]]) -> list[Entry]:
-    """The entries, from rows of one entry and one message each."""
+    """Return the entries, from rows of one entry and one message each."""
     found: dict[str, Entry] = {}
     for row, message in rows:
         entry = found.get(row.id) or Entry(row.field, row.item, row.value, row.said_at)
@@ -166,7 +166,7 @@ def _entries(rows: Iterable[tuple[Any, str | None]]) -> list[Entry]:
 
 
 def _with_messages(entry: Entry, before: Entry | None) -> Entry:
-    """The entry with the messages that said the same before."""
+    """Return the entry with the messages that said the same before."""
     if before is None or before.value != entry.value:
         return entry
     return replace(entry, messages=entry.messages | before.messages)
@@ -177,7 +177,7 @@ def _id(entry: Entry) -> tuple[str, str]:
 
 
 def _is_new(entry: Entry, before: Entry | None, emptied: Collection[str]) -> bool:
-    """Whether the entry differs from the known one, or empties a list."""
+    """Return whether the entry differs from the known one, or empties a list."""
     return entry.value != (before.value if before else "") or (not entry.value and entry.field in emptied)
 
 

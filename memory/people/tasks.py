@@ -55,8 +55,8 @@ _COLUMNS = [tasks.c[field.name] for field in fields(Task)]
 
 
 def bare_id(id: Any) -> Any:
-    """The id in "[task 1a2b3c4d]", which the prompt shows, or in a part of it. None if it is blank or "null".
-    A value that is no text is returned unchanged."""
+    """Return the id in "[task 1a2b3c4d]", which the prompt shows, or in a part of it. None if it is blank or
+    "null". A value that is no text is returned unchanged."""
     if not isinstance(id, str):
         return id
     found = _SHOWN.fullmatch(id.strip())
@@ -77,7 +77,7 @@ class Unclear(NotFound):
 
 
 def _line(description: str) -> str:
-    """The description without control characters, which a terminal would obey."""
+    """Return the description without control characters, which a terminal would obey."""
     line = " ".join(description.split())[:100]
     return "".join(letter for letter in line if letter.isprintable())
 
@@ -157,7 +157,7 @@ class Tasks:
             return await _written(connection, old, new, now)
 
     async def named(self, user: str, id: str, *, place: Place) -> Task:
-        """The task with this id, or whose id begins so. Raises NotFound, and Unclear if several do."""
+        """Return the task with this id, or whose id begins so. Raises NotFound, and Unclear if several do."""
         mine = select(*_COLUMNS).where(tasks.c.user_id == user, *_asked_in(place))
         async with self._database.read() as connection:
             return (await _named(connection, mine, id))[0]
@@ -165,8 +165,8 @@ class Tasks:
     async def relevant(
         self, user: str, question: str, place: Place, *, now: datetime, limit: int = 10
     ) -> Sequence[Task]:
-        """The open tasks to show in a turn: first those overdue or due within `SOON`, then those that share
-        words with the question, then the newest."""
+        """Return the open tasks to show in a turn: first those overdue or due within `SOON`, then those that
+        share words with the question, then the newest."""
         soon = now + SOON
         asked = stems(question[-LONGEST_QUESTION:])
         given = {"user": user, "soon": soon} | ({} if place.private else {"place": place.stored})
@@ -181,7 +181,7 @@ class Tasks:
         return sorted(found, key=rank)[:limit]  # equal tasks keep the order of the query
 
     async def mentioned(self, user: str, ids: Collection[str], since: datetime) -> frozenset[str]:
-        """Those of these tasks that a reply to the user was shown since then."""
+        """Return those of these tasks that a reply to the user was shown since then."""
         if not ids:
             return frozenset()
         query = select(rests_on.c.source_id).join(messages, messages.c.id == rests_on.c.derived_id)
@@ -190,14 +190,14 @@ class Tasks:
         return frozenset(row.source_id for row in await self._database.rows(query))
 
     async def finished(self, user: str, place: Place, since: datetime, limit: int) -> list[Task]:
-        """The tasks of the user that were finished at `since` or later, the last ones first."""
+        """Return the tasks of the user that were finished at `since` or later, the last ones first."""
         query = select(*_COLUMNS).where(tasks.c.user_id == user, *_asked_in(place))
         query = query.where(tasks.c.status == "done", tasks.c.last_updated >= since)
         rows = await self._database.rows(query.order_by(tasks.c.last_updated.desc()).limit(limit))
         return [Task(*row) for row in rows]
 
     async def list(self, user: str, place: Place, *, done: bool = False) -> list[Task]:
-        """The user's open tasks, newest first; with `done` the finished ones too."""
+        """Return the user's open tasks, newest first; with `done` the finished ones too."""
         query = select(*_COLUMNS).where(tasks.c.user_id == user, *_asked_in(place))
         query = query if done else query.where(tasks.c.status != "done")
         async with self._database.read() as connection:
@@ -205,7 +205,7 @@ class Tasks:
 
 
 def _asked_in(place: Place) -> Sequence[ColumnElement[bool]]:
-    """The conditions on a task that is not hidden, and in a place on its place."""
+    """Return the conditions on a task that is not hidden, and in a place on its place."""
     return [~TASK_IS_HIDDEN] if place.private else [~TASK_IS_HIDDEN, tasks.c.place == place.stored]
 
 
@@ -223,7 +223,7 @@ async def _read(connection: AsyncConnection, query: Select[Any]) -> list[Task]:
 
 
 async def _named(connection: AsyncConnection, mine: Select[Any], id: str) -> tuple[Task, str]:
-    """The task with this id, or with an id that begins so, and the place it comes from."""
+    """Return the task with this id, or with an id that begins so, and the place it comes from."""
     begun = id.strip().lower()
     same = tasks.c.id.startswith(begun, autoescape=True) if len(begun) >= 4 else tasks.c.id == begun
     rows = (await connection.execute(mine.add_columns(tasks.c.place).where(same).limit(MOST_NAMED + 1))).all()
@@ -246,14 +246,15 @@ async def _written(connection: AsyncConnection, old: Task, new: Task, now: datet
 
 
 async def _unfinished(connection: AsyncConnection, mine: Select[Any], place: Place) -> list[Task]:
-    """The unfinished tasks, those from exactly this place first, then the newest."""
+    """Return the unfinished tasks, those from exactly this place first, then the newest."""
     order = (tasks.c.place != place.stored, tasks.c.created_at.desc(), tasks.c.id)
     query = mine.where(tasks.c.status != "done").order_by(*order)
     return await _read(connection, query.limit(MOST_COMPARED))
 
 
 def _meant(said: str, status: TaskStatus | None, open_: Sequence[Task], alike: bool) -> Task | None:
-    """The unfinished task with these words, else the only one that they can mean, to begin or finish it."""
+    """Return the unfinished task with these words, else the only one that they can mean, to begin or finish
+    it."""
     same = [task for task in open_ if same_words(said, task.description)]
     if same or not alike or status in (None, "open"):
         return same[0] if same else None
@@ -266,7 +267,7 @@ def _meant(said: str, status: TaskStatus | None, open_: Sequence[Task], alike: b
 
 
 def _stand_in(said: str, description: str) -> bool:
-    """Whether the words of one stand in the other, as they are and next to each other."""
+    """Return whether the words of one stand in the other, as they are and next to each other."""
     asked, there = normalise(said), normalise(description)
     return within(asked, there) or within(there, asked)
 
@@ -298,7 +299,7 @@ def _time(due: Due) -> datetime | None:
 
 
 def _near(said: str, open_: Sequence[Task], least: float) -> list[Task]:
-    """Tasks with similar letters, the most similar first."""
+    """Return tasks with similar letters, the most similar first."""
     wanted = normalise(said)
     scores = {task.id: fuzz.token_set_ratio(wanted, normalise(task.description)) for task in open_}
     return sorted((t for t in open_ if scores[t.id] >= least), key=lambda task: -scores[task.id])[:MOST_NAMED]

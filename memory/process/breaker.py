@@ -43,7 +43,7 @@ class CircuitOpen(NotNow):
 
 
 def retry_at(error: BaseException | None) -> datetime | None:
-    """When to try again, if the error is that no call was made; None if the call itself failed."""
+    """Return when to try again, if the error is that no call was made; None if the call itself failed."""
     while error is not None:
         if isinstance(error, NotNow):
             return error.until
@@ -164,7 +164,7 @@ class Breaker:
         self._opened_at = self.clock()
 
     def _enough(self, request: Request) -> bool:
-        """Whether this failed request and those before it open the breaker."""
+        """Return whether this failed request and those before it open the breaker."""
         if len(self._failures) < self._most:
             self._failures.add(request)
         self._failed_for.add(request.person)

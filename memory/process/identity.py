@@ -13,7 +13,7 @@ def this_process() -> str:
 
 
 def is_gone(process: str) -> bool:
-    """Whether the process has ended. False for one of another host, of which nothing is known."""
+    """Return whether the process has ended. False for one of another host, of which nothing is known."""
     host, _, numbers = process.rpartition(":")
     return host == socket.gethostname() and not _runs(numbers)
 

@@ -55,7 +55,7 @@ class Recording:
         return time.perf_counter() - self._began
 
     def snapshot(self) -> "Recording":
-        """A copy that does not change while the recording continues."""
+        """Return a copy that does not change while the recording continues."""
         copy = Recording(self.id, _copied(self.root))
         copy.rows = set(self.rows)
         return copy
@@ -69,7 +69,7 @@ _current: ContextVar[tuple[Recording, Span] | None] = ContextVar("hachi_span", d
 
 
 def _open_here() -> tuple[Recording, Span] | None:
-    """The current recording and the innermost span; None outside a recording or after it has ended."""
+    """Return the current recording and the innermost span; None outside a recording or after it has ended."""
     around = _current.get()
     return around if around is not None and around[0].open else None
 
@@ -165,12 +165,12 @@ def note_write() -> None:
 
 
 def is_recorded() -> bool:
-    """Whether a recording is open here."""
+    """Return whether a recording is open here."""
     return _open_here() is not None
 
 
 def new_id() -> str:
-    """A UUID."""
+    """Return a UUID."""
     return str(uuid4())
 
 

@@ -72,9 +72,9 @@ _CORE_FACTS_HERE = (
 async def core_facts(
     store: MemoryStore, user: str, audience: Audience, now: datetime, *, named: str = ""
 ) -> list[Memory]:
-    """The person's important facts that this audience may read: most important first, then newest. With the
-    name by which a shared place knows the person, and nobody else there, then also what others told of who is
-    `named` so, each as its teller's words."""
+    """Return the person's important facts that this audience may read: most important first, then newest.
+    With the name by which a shared place knows the person, and nobody else there, then also what others told
+    of who is `named` so, each as its teller's words."""
     given = {"user": user, "owners": list(audience.keys), "now": now, "most": POOL}
     if not named:
         return with_owners(await store.database.rows(_CORE_FACTS, given))
@@ -86,15 +86,15 @@ async def core_facts(
 
 
 def _attributed(memory: Memory, author: str) -> Memory:
-    """The fact as said by its author: ``Ben said: “Ana loves climbing”``."""
+    """Return the fact as said by its author: ``Ben said: “Ana loves climbing”``."""
     said = f"{author} said: “"
     whole = memory.content if memory.content.startswith(said) else f"{said}{memory.content}”"
     return replace(memory, content=whole)
 
 
 def get_relevant_memories(facts: list[Memory], question: str, limit: int = 7) -> list[Memory]:
-    """Those of the core facts that a prompt shows for this question, at most `limit`: first the weighty ones,
-    then those that share words with it. Of each, those that share most come first."""
+    """Return those of the core facts that a prompt shows for this question, at most `limit`: first the
+    weighty ones, then those that share words with it. Of each, those that share most come first."""
     shared = {memory.id: shared_words(question, memory.content, memory.subjects) for memory in facts}
     facts = sorted(facts, key=lambda memory: -shared[memory.id] * (0.5 + memory.importance))
     weighty = [memory for memory in facts if memory.importance >= WEIGHTY]
@@ -104,6 +104,6 @@ def get_relevant_memories(facts: list[Memory], question: str, limit: int = 7) ->
 
 
 def shared_words(question: str, content: str, subjects: Collection[str]) -> float:
-    """How much of the question's words a fact has."""
+    """Return how much of the question's words a fact has."""
     asked, said = stems(question[-LONGEST_QUESTION:]), stems(" ".join((content, *subjects)))
     return len(asked & said) / len(said) ** 0.5 if said else 0.0

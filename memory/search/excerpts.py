@@ -38,14 +38,15 @@ class Excerpt:
 
 
 def relevant(hits: Sequence[Hit], best: float) -> list[Hit]:
-    """The hits up to where their scores fall off from the `best` one, which the reader may see already."""
+    """Return the hits up to where their scores fall off from the `best` one, which the reader may see
+    already."""
     return [hit for hit in hits if hit.score >= RELEVANT * best]
 
 
 def excerpts(
     hits: Sequence[Hit], around: Mapping[str, Sequence[Line]], seen: Collection[str] = ()
 ) -> list[Hit | Excerpt]:
-    """Facts and summaries as they are, messages as excerpts, in the order of the best hit in each.
+    """Return facts and summaries as they are, messages as excerpts, in the order of the best hit in each.
 
     `around` has for each found message the lines from before it to after it. Lines in `seen` are not shown
     around a message. A message without lines, which was deleted meanwhile, is left out.
@@ -86,7 +87,7 @@ def _excerpt(
 
 
 def _context(id: str, window: Sequence[Line], best: bool) -> list[Line]:
-    """The lines that the found line needs to be understood."""
+    """Return the lines that the found line needs to be understood."""
     at = next(at for at, line in enumerate(window) if line.message.id == id)
     before, line, after = window[:at], window[at], window[at + 1 :]
     context: Sequence[Line] = ()

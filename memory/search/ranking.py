@@ -115,7 +115,7 @@ def rank(
     answered: frozenset[str] = frozenset(),
     tags: frozenset[str] = frozenset(),
 ) -> list[tuple[str, float]]:
-    """All candidates, best first, with scores from 0.0 to 1.0.
+    """Return all candidates, best first, with scores from 0.0 to 1.0.
 
     A candidate scores 0.0 if it is weak, and all do if the best one is. `full` has for a lane the score of a
     text that fits the question wholly; without it the best hit does. Ids in the lanes that are no candidates
@@ -151,12 +151,12 @@ def rank(
 
 
 def asks(text: str) -> bool:
-    """Whether the text ends in a question."""
+    """Return whether the text ends in a question."""
     return text.rstrip().endswith(_QUESTION_MARKS)
 
 
 def _asked_share(text: str) -> float:
-    """The share of the text that is asked and not told."""
+    """Return the share of the text that is asked and not told."""
     if not _QUESTION_MARK.search(text):  # most texts
         return 0.0
     asked = (min(len(part), LONGEST_QUESTION) for part in _SENTENCE_END.split(text) if asks(part))
@@ -164,7 +164,7 @@ def _asked_share(text: str) -> float:
 
 
 def _exchange_share(candidate: Candidate, length: int) -> float:
-    """How much the exchange around it counts, from 0.0 to 1.0; 1.0 for what is no message."""
+    """Return how much the exchange around it counts, from 0.0 to 1.0; 1.0 for what is no message."""
     if candidate.kind != "message":
         return 1.0
     if is_fragment(candidate):
@@ -179,8 +179,8 @@ def _factor(candidate: Candidate, text: str) -> float:
 
 
 def is_fragment(candidate: Candidate) -> bool:
-    """Whether a message has fewer than two words ("Me", "?", "That*"): it counts by its own words alone. In
-    scripts without spaces each character is a word."""
+    """Return whether a message has fewer than two words ("Me", "?", "That*"): it counts by its own words
+    alone. In scripts without spaces each character is a word."""
     text = candidate.text
     if candidate.kind != "message" or len(text) > LONGEST_FRAGMENT:
         return False
@@ -198,8 +198,8 @@ def decay(candidate: Candidate, now: datetime, half_life: timedelta) -> float:
 def _matched(
     id_: str, candidate: Candidate, scores: Mapping[str, Mapping[str, float]], share: float
 ) -> tuple[float, float]:
-    """The weighted scores of the lanes: of the entry itself, and of the exchange around it. For facts and
-    summaries, which have none, the entry counts as the exchange too."""
+    """Return the weighted scores of the lanes: of the entry itself, and of the exchange around it. For facts
+    and summaries, which have none, the entry counts as the exchange too."""
     own = exchange = 0.0
     for name, weight in WEIGHTS.items():
         if name not in ENTRY_OF:
@@ -212,8 +212,8 @@ def _matched(
 
 
 def _scaled(lane: Sequence[tuple[str, float]], full: float) -> dict[str, float]:
-    """The lane's scores scaled to 0.0-1.0, without those of 0 or less. 1.0 is `full`, or the best if that is
-    more.
+    """Return the lane's scores scaled to 0.0-1.0, without those of 0 or less. 1.0 is `full`, or the best if
+    that is more.
 
     In a full lane the last hit counts as no match. A short lane contains all matches, and its last hit may be
     a good one, so there the bottom of the scale is nearer to 0.
@@ -228,8 +228,8 @@ def _scaled(lane: Sequence[tuple[str, float]], full: float) -> dict[str, float]:
 
 
 def _about(question: str, candidates: Mapping[str, Candidate]) -> frozenset[str]:
-    """The candidates by or about the people whom the question names. Empty if it names nobody or everybody,
-    since names then distinguish nothing."""
+    """Return the candidates by or about the people whom the question names. Empty if it names nobody or
+    everybody, since names then distinguish nothing."""
     authors = frozenset(c.author for c in candidates.values() if c.kind != "summary")
     asked = called(question, authors)
     if not asked or (asked == authors and all(c.kind != "memory" for c in candidates.values())):
@@ -280,8 +280,8 @@ def _spread(
 def _repeats_lowered(
     ranked: list[tuple[str, float]], candidates: Mapping[str, Candidate]
 ) -> list[tuple[str, float]]:
-    """The ranking after lowering the scores of facts that nearly repeat another. Of two the newer takes the
-    better score: "Ann has 5 hens" comes before "Ann has 3 hens"."""
+    """Return the ranking after lowering the scores of facts that nearly repeat another. Of two the newer
+    takes the better score: "Ann has 5 hens" comes before "Ann has 3 hens"."""
     from rapidfuzz import fuzz  # here, since a list of traces needs this module and not that
 
     scores, apart = dict(ranked), dict[str, str]()
@@ -302,5 +302,5 @@ def _repeats_lowered(
 
 @lru_cache(maxsize=4096)  # the same facts recur
 def _plain(text: str) -> str:
-    """The lower-case text with letters and digits only."""
+    """Return the lower-case text with letters and digits only."""
     return " ".join("".join(c if c.isalnum() else " " for c in fold(text)).split())

@@ -97,7 +97,7 @@ class Recall:
     async def search(
         self, question: str, audience: Audience, *, limit: int = 10, **narrowed: Any
     ) -> list[Hit]:
-        """The first `limit` hits of `look`, which says how a search is narrowed."""
+        """Return the first `limit` hits of `look`, which says how a search is narrowed."""
         return [*(await self.look(question, audience, limit=limit, **narrowed)).hits[:limit]]
 
     async def look(
@@ -116,7 +116,7 @@ class Recall:
         asking: str | None = None,
         zone: tzinfo = UTC,
     ) -> Found:
-        """Facts, messages and summaries that match the question, best first; without one the newest.
+        """Return facts, messages and summaries that match the question, best first; without one the newest.
 
         `subjects` selects facts with one of these tags, `author` what a person of this name said, or the
         companion, `since` and `until` what was said from one moment to before the other; `exclude` lists ids
@@ -145,12 +145,12 @@ class Recall:
             return found
 
     async def aliases(self, audience: Audience) -> Aliases:
-        """The groups of names that belong to one person, as far as this audience may know."""
+        """Return the groups of names that belong to one person, as far as this audience may know."""
         return await self.store.known_aliases(audience, self.clock())
 
     async def recent(self, audience: Audience, limit: int, exclude: Collection[str] = ()) -> list[Hit]:
-        """The newest facts from SQL alone, without those of the ids in `exclude`; if fewer than `COLD_START`
-        are the audience's own, also global ones."""
+        """Return the newest facts from SQL alone, without those of the ids in `exclude`; if fewer than
+        `COLD_START` are the audience's own, also global ones."""
         with span("search", "newest", audience=audience.keys, limit=limit):
             now = self.clock()
             most = limit + len(exclude)
@@ -166,7 +166,7 @@ class Recall:
             return [replace(fact_row(memory).hit, score=1.0) for memory in memories]
 
     async def around(self, hits: Sequence[Hit], audience: Audience) -> dict[str, list[Line]]:
-        """Each found message with the lines of people around it that this audience may read, for
+        """Return each found message with the lines of people around it that this audience may read, for
         `excerpts`."""
         found = {hit.id for hit in hits if hit.kind == "message"}
         around = await self.transcript.neighbours(found, audience)
@@ -176,14 +176,15 @@ class Recall:
         }
 
     async def told_by(self, hits: Sequence[Hit], audience: Audience) -> dict[str, str]:
-        """The names of who told the found facts, by the facts' ids. In private all are the person's own."""
+        """Return the names of who told the found facts, by the facts' ids. In private all are the person's
+        own."""
         told = {hit.id: hit.memory.user_id for hit in hits if hit.memory}
         told = {id: user for id, user in told.items() if user_key(user) not in audience.keys}
         names = await self.transcript.speakers.names(set(told.values()), audience)
         return {id: names[user] for id, user in told.items()}
 
     async def memory(self, id: str, audience: Audience) -> Memory:
-        """The memory with this id or prefix of an id. Raises NotFound."""
+        """Return the memory with this id or prefix of an id. Raises NotFound."""
         return await self.store.get(id, audience, self.clock())
 
     async def note_uses(self) -> None:
@@ -242,15 +243,15 @@ class Recall:
         return Found(hits, best, known, rankings.partial, aliases)
 
     def _full(self, rarity: float) -> dict[str, float]:
-        """What a text that fits the question scores, by lane."""
+        """Return what a text that fits the question scores, by lane."""
         thresholds = self.embedder.thresholds
         cosine = thresholds.recall + FITS * (thresholds.dedupe - thresholds.recall)
         words = {"words": rarity, "window_words": WINDOW_WORDS * rarity}
         return words | dict.fromkeys(DENSE, cosine)
 
     async def _newest(self, wanted: Wanted, subjects: Collection[str]) -> list[Hit]:
-        """The newest statements and summaries, or those of the wanted time; with `subjects`, the newest facts
-        with one of these tags. Summaries come first. Leaves out messages of listed facts."""
+        """Return the newest statements and summaries, or those of the wanted time; with `subjects`, the
+        newest facts with one of these tags. Summaries come first. Leaves out messages of listed facts."""
         exclude, limit = wanted.exclude, wanted.limit
         times: dict[str, Any] = {"since": wanted.since, "until": wanted.until}
         found, evidence = dict[str, FoundRow](), set[str | None]()
@@ -274,12 +275,12 @@ class Recall:
         return [replace(hit, score=1.0) for hit in hits[:limit]]
 
     async def _newest_of(self, authors: Collection[str], wanted: Wanted) -> list[Hit]:
-        """The newest statements of the people whom a question names that found nothing."""
+        """Return the newest statements of the people whom a question names that found nothing."""
         listed = [await self._newest(replace(wanted, author=author), ()) for author in sorted(authors)]
         return [hit for hits in zip_longest(*listed) for hit in hits if hit][: wanted.limit]
 
     async def _rows(self, rankings: Rankings, wanted: Wanted) -> tuple[FoundRows, Mapping[str, Message]]:
-        """The rows of the index's hits, and the replies among them, which are no evidence."""
+        """Return the rows of the index's hits, and the replies among them, which are no evidence."""
         ids: dict[Kind, set[str]] = {kind: set() for kind in KINDS}
         for hit in (hit for name in LANES for hit in getattr(rankings, name)):
             ids[hit.kind].add(hit.id)
@@ -293,7 +294,7 @@ class Recall:
         return await self._by_author(found, wanted), replies
 
     async def _by_author(self, found: FoundRows, wanted: Wanted) -> FoundRows:
-        """What a person of the wanted name said. Who is called exactly so is meant before others."""
+        """Return what a person of the wanted name said. Who is called exactly so is meant before others."""
         if not wanted.author:
             return found
         tellers = {row.hit.memory.user_id for row in found.values() if row.hit.memory}
@@ -305,8 +306,8 @@ class Recall:
 
 
 def _topic(question: str, authors: Collection[str]) -> str:
-    """The question without the names of those who write: a name says whose words to find, and not which.
-    Unchanged if it is only about the name ("who is Anna?")."""
+    """Return the question without the names of those who write: a name says whose words to find, and not
+    which. Unchanged if it is only about the name ("who is Anna?")."""
     rest = without_names(question, called(question, authors))
     return rest if words.query(rest) else question
 
@@ -314,8 +315,8 @@ def _topic(question: str, authors: Collection[str]) -> str:
 def _further(
     question: str, asked: Question, named: frozenset[str], *, among_messages: bool
 ) -> list[Question]:
-    """What a full list may have cut off: facts and summaries among many messages, facts whose tags stand in
-    the question, and the date that the question names."""
+    """Return what a full list may have cut off: facts and summaries among many messages, facts whose tags
+    stand in the question, and the date that the question names."""
     beside = among_messages and asked.kinds > MESSAGES
     further = [replace(asked, kinds=asked.kinds - MESSAGES)] if beside else []
     if "memory" in asked.kinds and not asked.subjects:
@@ -326,5 +327,5 @@ def _further(
 
 
 def _is_reply(message: Message, wanted: Wanted) -> bool:
-    """Whether the companion said it, and nobody asks for what one author said."""
+    """Return whether the companion said it, and nobody asks for what one author said."""
     return message.role == "assistant" and not wanted.author

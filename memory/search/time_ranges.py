@@ -23,8 +23,8 @@ _BEFORE = r"(?P<before>\bsince (?:the )?)?\b"
 
 @lru_cache(maxsize=64)  # a search asks twice
 def time_span(question: str, now: datetime) -> Span | None:
-    """The day, month or year that the question names, in the time zone of `now` (aware); with "since" before
-    it, the time from then to now. None if it names none.
+    """Return the day, month or year that the question names, in the time zone of `now` (aware); with "since"
+    before it, the time from then to now. None if it names none.
 
     A day or month without a year is the most recent one that has begun.
     """
@@ -44,8 +44,8 @@ Named = dict[str, str | None]
 
 
 def _day(named: Named, now: datetime) -> Span:
-    """The day of ``2023-05-08``, ``8/5/2023`` or ``8 May``. In figures the day precedes the month, unless
-    that is impossible."""
+    """Return the day of ``2023-05-08``, ``8/5/2023`` or ``8 May``. In figures the day precedes the month,
+    unless that is impossible."""
     day, written = int(named["day"] or 0), named["month"] or ""
     month = _MONTHS.get(written) or int(written)
     if month > 12:

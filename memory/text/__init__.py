@@ -28,14 +28,15 @@ _FENCED = re.compile(r"^(`{3,}|~{3,}).*?(?:^\1|\Z)", re.DOTALL | re.MULTILINE)
 
 
 def prose(text: str) -> str:
-    """The text without the code between its fences; whole if there is nothing else."""
+    """Return the text without the code between its fences; whole if there is nothing else."""
     if "```" not in text and "~~~" not in text:
         return text
     return _FENCED.sub(" ", text).strip() or text
 
 
 def storable(text: str) -> str:
-    """The text without NUL, which PostgreSQL refuses, and without lone surrogates, which UTF-8 cannot encode.
+    """Return the text without NUL, which PostgreSQL refuses, and without lone surrogates, which UTF-8 cannot
+    encode.
 
     Surrogate pairs become the character they stand for, a lone one becomes U+FFFD.
     """
@@ -46,13 +47,13 @@ def storable(text: str) -> str:
 
 
 def without_links(text: str) -> str:
-    """The text without the tokens of links, which open a person's pages: what is stored, traced or sent to a
-    model holds none."""
+    """Return the text without the tokens of links, which open a person's pages: what is stored, traced or
+    sent to a model holds none."""
     return _LINK.sub("", text) if LINK in text else text
 
 
 def is_a_line(text: str) -> bool:
-    """Whether the text can be a name: one line that is not blank and can be stored as it is."""
+    """Return whether the text can be a name: one line that is not blank and can be stored as it is."""
     return text == storable(text) and len(text.strip().splitlines()) == 1
 
 
@@ -64,20 +65,20 @@ def without_surrogates(text: str) -> str:
 
 
 def readable(text: str) -> str:
-    """The text for display, on several lines: no control characters, no surrogates."""
+    """Return the text for display, on several lines: no control characters, no surrogates."""
     return _CONTROLS.sub(
         lambda found: "\n" if found[0][0] in "\r\u2028\u2029" else "", without_surrogates(text)
     )
 
 
 def one_line(text: str) -> str:
-    """The text in NFC on a single line, without control characters and surrogates."""
+    """Return the text in NFC on a single line, without control characters and surrogates."""
     shown = "".join(c for c in without_surrogates(text) if c.isspace() or unicodedata.category(c) != "Cc")
     return unicodedata.normalize("NFC", " ".join(shown.split()))
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text in any script, in order and stripped.
+    """Return the sentences of a text in any script, in order and stripped.
 
     A sentence ends at its mark and a space, or with its line. An abbreviation may end one too early.
     """
@@ -85,11 +86,11 @@ def sentences(text: str) -> list[str]:
 
 
 def tag(text: str) -> str:
-    """The form in which a tag is stored and searched for; empty if the text holds none."""
+    """Return the form in which a tag is stored and searched for; empty if the text holds none."""
     folded = unicodedata.normalize("NFC", storable(text)).casefold()
     return unicodedata.normalize("NFC", folded).strip()[:LONGEST_TAG].rstrip()
 
 
 def tags(texts: Iterable[str]) -> tuple[str, ...]:
-    """The tags, each once, in order."""
+    """Return the tags, each once, in order."""
     return tuple(dict.fromkeys(found for text in texts if (found := tag(text))))

@@ -30,7 +30,7 @@ _STROKES = str.maketrans(dict(zip("łøđħŧı", "lodhti", strict=True)) | {"æ
 
 
 def fold(text: str) -> str:
-    """The text without case and accents. Its length may change."""
+    """Return the text without case and accents. Its length may change."""
     if text.isascii():  # most texts
         return text.lower()
     decomposed = unicodedata.normalize("NFKD", text).casefold().translate(_STROKES)
@@ -38,7 +38,7 @@ def fold(text: str) -> str:
 
 
 def spelled(name: str) -> str:
-    """The letters and digits of a name, without case and accents."""
+    """Return the letters and digits of a name, without case and accents."""
     return "".join(_PART.findall(fold(name))) or name
 
 
@@ -48,19 +48,19 @@ def _words_of(name: str) -> tuple[str, ...]:
 
 
 def parts_of(name: str) -> list[str]:
-    """The words of a name, without case and accents, and without what is too short for one."""
+    """Return the words of a name, without case and accents, and without what is too short for one."""
     return [word for word in _words_of(name) if len(word) >= MIN_LETTERS]
 
 
 def named(text: str, names: Iterable[str]) -> frozenset[str]:
-    """The `names` that occur in the text, whole or with one part."""
+    """Return the `names` that occur in the text, whole or with one part."""
     table = _table(frozenset(names))
     return frozenset(name for part in table.words_in(fold(text)) for name in table.bearers[part])
 
 
 def called(question: str, names: Iterable[str]) -> frozenset[str]:
-    """The `names` that the question means. The first word of a name means it. A further word alone is a
-    common word ("which coffee?" for Captain Coffee), unless it has a capital letter, an 's or no case."""
+    """Return the `names` that the question means. The first word of a name means it. A further word alone is
+    a common word ("which coffee?" for Captain Coffee), unless it has a capital letter, an 's or no case."""
     table, found = _table(frozenset(names)), set[str]()
     for word in {*_QUESTION_WORD.findall(question)}:
         means = not word.islower() or word.endswith(("'s", "’s"))
@@ -70,7 +70,7 @@ def called(question: str, names: Iterable[str]) -> frozenset[str]:
 
 
 def tags_in(question: str) -> frozenset[str]:
-    """What may be tags in the question: its words, and up to three of them in a row."""
+    """Return what may be tags in the question: its words, and up to three of them in a row."""
     words = _PART.findall(question)[:LONGEST_QUESTION]
     runs = (words[at : at + length] for length in (1, 2, 3) for at in range(len(words) - length + 1))
     joined = {sign.join(run) for run in runs for sign in (" ", "-")}
@@ -78,8 +78,8 @@ def tags_in(question: str) -> frozenset[str]:
 
 
 def spoken_of(text: str, names: Iterable[str]) -> bool:
-    """Whether the text says something of one of them ("Evan's boat", "Evan sails") and does not only address
-    them ("Thanks, Evan!"): a word follows the name."""
+    """Return whether the text says something of one of them ("Evan's boat", "Evan sails") and does not only
+    address them ("Thanks, Evan!"): a word follows the name."""
     folded = fold(text)
     return any(
         folded.endswith(("'s", "’s"), start, end) or _GOES_ON.match(folded, end)
@@ -88,7 +88,7 @@ def spoken_of(text: str, names: Iterable[str]) -> bool:
 
 
 def without_names(question: str, names: Iterable[str]) -> str:
-    """The question without the names; unchanged if it has none of them."""
+    """Return the question without the names; unchanged if it has none of them."""
     folded = [(c, at) for at, char in enumerate(question) for c in fold(char)]
     left = [*question]
     for start, end in _table(frozenset(names)).found_in("".join(c for c, _ in folded)):
@@ -147,11 +147,11 @@ class _Table:
                     self._inside.setdefault(part[:MIN_LETTERS], set()).add(len(part))
 
     def words_in(self, folded: str) -> set[str]:
-        """The words of names that a text has."""
+        """Return the words of names that a text has."""
         return {part for word in {*_TOKEN.findall(folded)} for _, _, part in self._within(word)}
 
     def found_in(self, folded: str) -> Iterator[tuple[int, int]]:
-        """Where names begin and end in a text, with prefix and possessive."""
+        """Return where names begin and end in a text, with prefix and possessive."""
         if self.words_in(folded):
             for token in _TOKEN.finditer(folded):
                 for start, end, part in self._within(token[0]):
@@ -159,7 +159,7 @@ class _Table:
                     yield token.start() + start, possessive.end() if possessive else token.start() + end
 
     def _within(self, word: str) -> Iterator[tuple[int, int, str]]:
-        """The words of names that a word is or contains, and where in it."""
+        """Return the words of names that a word is or contains, and where in it."""
         if word in self.bearers:
             yield 0, len(word), word
         if word.isascii():
@@ -185,7 +185,7 @@ class Aliases:
 
     @cached_property
     def _groups(self) -> tuple[tuple[str, ...], ...]:
-        """The names of each person, in the order in which they were learned."""
+        """Return the names of each person, in the order in which they were learned."""
         groups: dict[int, dict[str, str]] = {}
         where: dict[str, int] = {}
         for number, pair in enumerate(self.pairs):
@@ -205,20 +205,20 @@ class Aliases:
         return {name: group[0] for group in self._groups for name in group[1:]}
 
     def others(self, text: str) -> tuple[str, ...]:
-        """The other names of each person whom the text names."""
+        """Return the other names of each person whom the text names."""
         found = named(text, self._group_of)
         groups = sorted({self._group_of[name] for name in found})
         return tuple(name for at in groups for name in self._groups[at] if name not in found)
 
     def widened(self, question: str) -> str:
-        """The question, extended by the other names of the people it names."""
+        """Return the question, extended by the other names of the people it names."""
         return " ".join([question, *self.others(question)])
 
     def of(self, tags: Iterable[str]) -> frozenset[str]:
-        """The tags, extended by the other names of the people they name."""
+        """Return the tags, extended by the other names of the people they name."""
         given = frozenset(tags)
         return given | {form(name) for known in given for name in self.others(known) for form in (fold, tag)}
 
     def canonical(self, text: str) -> str:
-        """The text with each person under their first name in the group, to compare statements."""
+        """Return the text with each person under their first name in the group, to compare statements."""
         return renamed(text, self._first) if self._first else text

@@ -9,17 +9,18 @@ _BRACKETS = re.compile(r"^[\s\[(#<]*(?:(?:memory|fact|id)\b[\s:#]*)?|[\s\])>.]*$
 
 
 def short_ids(ids: Collection[str]) -> dict[str, str]:
-    """The shortest beginning of each id, of `SHORT_ID` characters or more, that no other one of them has."""
+    """Return the shortest beginning of each id, of `SHORT_ID` characters or more, that no other one of them
+    has."""
     return {id: _beginning(id, [other for other in ids if other != id]) for id in ids}
 
 
 def names_any(text: str, ids: Set[str]) -> bool:
-    """Whether one of these whole ids stands in the text."""
+    """Return whether one of these whole ids stands in the text."""
     return not ids.isdisjoint(_WHOLE.findall(text))
 
 
 def read_id(written: str) -> str:
-    """The id in what a model wrote, such as "[1a2b3c4d]" or "id 1a2b3c4d"."""
+    """Return the id in what a model wrote, such as "[1a2b3c4d]" or "id 1a2b3c4d"."""
     return _BRACKETS.sub("", written).lower()
 
 

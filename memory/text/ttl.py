@@ -74,7 +74,8 @@ def read_ttl(value: object, *, m: Literal["minutes", "unclear"] = "unclear") -> 
 
 
 def describe(duration: timedelta | None) -> str:
-    """The duration in words that `read_ttl` reads back, to the second: ``2 weeks``, ``1 day 12 hours``."""
+    """Return the duration in words that `read_ttl` reads back, to the second: ``2 weeks``, ``1 day 12
+    hours``."""
     if duration is None:
         return "for ever"
     left = max(1, round(duration.total_seconds()))
@@ -109,7 +110,7 @@ def _iso_seconds(text: str) -> float:
 
 
 def _spoken_seconds(text: str, m: str) -> float:
-    """The sum of ``<count> <unit>`` parts; 0 if there is anything else, or it can mean two things."""
+    """Return the sum of ``<count> <unit>`` parts; 0 if there is anything else, or it can mean two things."""
     total, position, before = 0.0, 0, 0
     while position < len(text):
         part = _PART.match(text, position)
@@ -126,8 +127,8 @@ def _spoken_seconds(text: str, m: str) -> float:
 
 
 def _m_seconds(written: str, count: float, before: int, m: str) -> int | None:
-    """The seconds of an ``m`` or ``M`` behind a part of the unit `before`, 0 for none. None where it may be
-    both, and for anything else."""
+    """Return the seconds of an ``m`` or ``M`` behind a part of the unit `before`, 0 for none. None where it
+    may be both, and for anything else."""
     if written not in ("m", "M"):
         return None
     if before == _UNITS["hour"] or (written == "m" and (m == "minutes" or count > _MOST_MONTHS)):

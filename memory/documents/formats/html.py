@@ -22,7 +22,7 @@ _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 
 
 def parse(text: str) -> Parsed:
-    """The blocks of the page, with the page's title. Raises UnreadableDocument."""
+    """Return the blocks of the page, with the page's title. Raises UnreadableDocument."""
     from bs4 import BeautifulSoup
 
     if "<" not in text:
@@ -37,14 +37,14 @@ def parse(text: str) -> Parsed:
 
 
 def declared_encoding(data: bytes) -> str | None:
-    """The encoding that a page declares in its first kilobyte."""
+    """Return the encoding that a page declares in its first kilobyte."""
     from bs4.dammit import EncodingDetector
 
     return EncodingDetector.find_declared_encoding(data[:1024], is_html=True)
 
 
 def _main_part(soup: "BeautifulSoup") -> "Tag":
-    """The main part of the page. Everything else is removed from it."""
+    """Return the main part of the page. Everything else is removed from it."""
     from bs4.element import PreformattedString
 
     for comment in soup.find_all(string=lambda found: isinstance(found, PreformattedString)):
@@ -79,7 +79,7 @@ def _to_markdown(page: "Tag") -> str:
 
 
 def _language(tag: Any) -> str | None:
-    """The language of a code block, if its class or that of the <code> inside declares one."""
+    """Return the language of a code block, if its class or that of the <code> inside declares one."""
     classes = [*(tag.get("class") or ()), *((tag.code and tag.code.get("class")) or ())]
     return next((name[9:] for name in classes if name.startswith("language-")), None)
 

@@ -22,7 +22,7 @@ _ANCHOR = re.compile(r"\s*\{[#:.][^{}]*\}\s*$")
 
 
 def parse(text: str) -> Parsed:
-    """The blocks. The title is that of the front matter, or the first heading of level 1."""
+    """Return the blocks. The title is that of the front matter, or the first heading of level 1."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     title = ""
     if front_matter := _FRONT_MATTER.match(text):
@@ -55,7 +55,7 @@ def _blocks(tokens: "Sequence[Token]", lines: Sequence[str]) -> Iterator[Block]:
 
 
 def _items(tokens: "Sequence[Token]", lines: Sequence[str]) -> tuple[str, ...]:
-    """The outermost items of the list that begins at the first of these tokens."""
+    """Return the outermost items of the list that begins at the first of these tokens."""
     items = []
     for token in tokens:
         if token.level == 0:
@@ -71,7 +71,7 @@ def _source(token: "Token", lines: Sequence[str]) -> str:
 
 
 def _plain(inline: "Token") -> str:
-    """The words of a heading on one line, without the markup for emphasis, links and code."""
+    """Return the words of a heading on one line, without the markup for emphasis, links and code."""
     words = (
         child.content if child.type in {"text", "code_inline", "image"} else " "
         for child in inline.children or ()

@@ -22,7 +22,7 @@ _SAMPLE = 65_536
 
 
 def parse(name: str, data: bytes) -> Parsed:
-    """Parse a file by its extension and first bytes. A document without a title gets the file's name. Raises
+    """Parse a file by its extension and first bytes; without a title it gets the file's name. Raises
     UnreadableDocument."""
     if not data.strip():
         raise UnreadableDocument("it is empty")
@@ -43,9 +43,9 @@ def _parse(extension: str, data: bytes) -> Parsed:
 
 
 def decode(data: bytes, declared: str | None = None) -> str:
-    """The text, in the encoding of its byte order mark, else as UTF-8, in the `declared` encoding, or in
-    Windows-1252. Raises UnreadableDocument if the data is not text, or is in another encoding that nothing
-    tells: in Windows-1252 most of it would be accented letters."""
+    """Decode a text by its byte order mark, else as UTF-8, as `declared`, or as Windows-1252. Raises
+    UnreadableDocument for binary data, and where most would be accented letters: then the encoding is
+    another."""
     from bs4.dammit import EncodingDetector
 
     data, marked = EncodingDetector.strip_byte_order_mark(data)
@@ -65,5 +65,5 @@ def decode(data: bytes, declared: str | None = None) -> str:
 
 
 def _storable(block: Block) -> Block:
-    """The block without what no database stores. A PDF or an HTML entity may contain such characters."""
+    """Drop what no database stores: a PDF or an HTML entity may contain it."""
     return replace(block, text=storable(block.text), parts=tuple(map(storable, block.parts)))

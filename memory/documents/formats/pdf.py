@@ -17,7 +17,7 @@ _HYPHENATED = re.compile(r"(?<=[^\W\d_])[-\u00ad]\n(?=[^\W\d_A-Z])")
 
 
 def parse(data: bytes) -> Parsed:
-    """The headings and text of all pages. Raises UnreadableDocument if broken, encrypted or without text."""
+    """Read the text of all pages. Raises UnreadableDocument if broken, encrypted or without text."""
     from pypdf import PdfReader
     from pypdf.errors import DependencyError
 

@@ -9,13 +9,13 @@ _UNDERLINE = re.compile(r"([=\-~^\"'`#*+.:_])\1{2,}\s*")
 
 
 def parse(text: str) -> Parsed:
-    """The blocks of the text. The first kind of underline is the outermost level, as in reStructuredText."""
+    """Split a text into blocks. The first kind of underline is the outermost level."""
     blocks = tuple(_blocks(text))
     return Parsed(next((block.text for block in blocks if block.kind == "heading"), ""), blocks)
 
 
 def paragraphs(text: str) -> Iterator[str]:
-    """The text between empty lines, with its indentation."""
+    """Return the text between empty lines, with its indentation."""
     for part in re.split(r"\n[ \t\f\v]*\n", text.replace("\r\n", "\n").replace("\r", "\n")):
         if paragraph := "\n".join(line.rstrip() for line in part.split("\n")).strip("\n"):
             yield paragraph
