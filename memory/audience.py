@@ -1,10 +1,8 @@
-"""Who may read what.
+"""Decide who may read what.
 
-A memory has owners, each a key: ``user:U``, ``place:P`` or ``global``. A reader has an `Audience`: the
-keys it may read. A memory is readable when one of its owners is among them, and every read takes an
-`Audience`; there is no read without one.
-
-Places nest, outermost first, so ``place:acme/general/thread-7`` lies in ``place:acme/general``.
+A memory has owners, each a key: ``user:U``, ``place:P`` or ``global``. A reader has an `Audience`, the keys
+it may read; every read takes one. Places nest, outermost first: ``place:acme/general/thread-7`` lies in
+``place:acme/general``.
 """
 
 from collections.abc import Iterable
@@ -26,8 +24,8 @@ class Place:
 
     @classmethod
     def parse(cls, text: str | None) -> "Place":
-        """Return the place that the text names: ``acme/general`` is the channel general in acme. Only
-        ``None``, ``""`` and ``dm`` are private."""
+        """Read a place: ``acme/general`` is the channel general in acme. Only ``None``, ``""`` and ``dm`` are
+        private."""
         if text is None or text.strip().lower() in {"", "dm"}:
             return cls()
         names = tuple(unquote(name) for name in (part.strip() for part in text.split("/")) if name)
@@ -39,14 +37,12 @@ class Place:
 
     @property
     def key(self) -> str:
-        """Return the owner key, ``place:acme/general``. Names are percent-encoded, since they may contain
-        ``/``."""
+        """Return the owner key, ``place:acme/general``, with names percent-encoded."""
         return "place:" + "/".join(quote(name, safe="") for name in self.path)
 
     @property
     def stored(self) -> str:
-        """Return the form that the database stores: the key, or the empty string for private. `of_key` parses
-        it."""
+        """Return what the database stores: the key, or nothing for private. `of_key` parses it."""
         return "" if self.private else self.key
 
     @classmethod
@@ -56,7 +52,7 @@ class Place:
         return cls(tuple(unquote(name) for name in names.split("/")) if names else ())
 
     def containing(self) -> tuple["Place", ...]:
-        """This place and each that contains it, innermost first."""
+        """List this place and each that contains it, innermost first."""
         return tuple(Place(self.path[:depth]) for depth in range(len(self.path), 0, -1))
 
     def __str__(self) -> str:

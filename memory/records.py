@@ -86,11 +86,9 @@ class ForgetCandidate:
     content: str
     created_at: datetime
     asked_in: str = ""
-    """The id of the message that asks, which is forgotten too, since it names what is to be forgotten. Empty
-    if none did."""
+    """The id of the message that asks, which is forgotten too; empty if none did."""
     sure: bool = False
-    """Whether it is the only fact that was found or, where none was, the only message. Others are chosen one
-    by one."""
+    """Whether it is the only fact that was found or, where none was, the only message."""
     messages: tuple[str, ...] = ()
     """The texts of the person's messages that go with it, whole."""
     replies: int = 0
@@ -109,11 +107,10 @@ class Message:
     text: str
     sent_at: datetime
     follows: str | None = None
-    """The message that it follows, where a client went back to an earlier one; empty if it began the
-    conversation anew, None if it follows the one before it."""
+    """The message that it follows, where a client went back to an earlier one; empty if it began anew."""
     gone: bool = False
-    """Whether another message took its place, in a conversation whose history the client keeps; False in
-    every read but that of its branches."""
+    """Whether another message took its place in a client's history; False in every read but that of its
+    branches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,15 +139,13 @@ class Forgotten:
     memory: Memory | None
     """The memory that was named; None if something else was."""
     memories: tuple[Memory, ...] = ()
-    """All memories that went: the named one and what it had replaced, or those that the named message alone
-    states."""
+    """All memories that went: the named one and what it had replaced, or those of the named message."""
     messages: int = 0
     """How many of the person's messages went."""
     replies: int = 0
     """How many of Hachi's replies went."""
     kept: tuple[str, ...] = ()
-    """The ids of Hachi's replies that stay although they were written with it in view: they do not contain
-    it, but may tell it in other words."""
+    """The ids of Hachi's replies that stay although they were written with it in view."""
     tasks: int = 0
     """How many tasks went."""
     entries: int = 0
@@ -165,8 +160,8 @@ class Forgotten:
     text: str = ""
     """The text of what was named, if it is no memory."""
     offered: tuple[ForgetCandidate, ...] = ()
-    """What stays and may be forgotten too: entries of the profile and tasks that rest on the messages that
-    went, and what else the person told that a search for it finds."""
+    """What may be forgotten too: entries and tasks that rest on the messages that went, and what looks
+    related."""
 
     @property
     def id(self) -> str:

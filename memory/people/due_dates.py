@@ -1,7 +1,7 @@
-"""Parses due dates as people write them: ISO 8601 and plain English, in their own time zone.
+"""Parse due dates as people write them: ISO 8601 and plain English, in their own time zone.
 
-All callers parse due dates with `read_due`: the CLI, HTTP, MCP and the `update_task` tool. It parses the
-whole text or refuses it; it never picks a date out of unknown words. A zone of None means this machine's.
+The CLI, HTTP, MCP and the `update_task` tool use `read_due`. It parses the whole text or refuses it. A zone
+of None means this machine's.
 """
 
 import re
@@ -50,18 +50,16 @@ _WHEN = re.compile(
 
 
 def read_due(text: str, zone: tzinfo | None, now: datetime) -> datetime | Literal["never"]:
-    """Return the due date as aware UTC, or "never", which removes a due date. Raises ValueError like
-    `read_time`."""
+    """Return the due date as aware UTC, or "never", which removes it. Raises ValueError like `read_time`."""
     return "never" if text.strip().lower() == "never" else read_time(text, zone, now)
 
 
 def read_time(text: str, zone: tzinfo | None, now: datetime) -> datetime:
     """Return the time as aware UTC. Raises ValueError, one line that lists the accepted forms.
 
-    Without an offset the time is in `zone`, unless the text ends in the name of another zone ("… 10:00
-    Europe/Paris"). A date alone means 09:00, or the end of the day if it is today and 09:00 has passed. A
-    bare hour from 1 to 6 is in the afternoon: "Friday at 5" is 17:00, "Friday 05:00" is not. An hour that the
-    clocks skip becomes the one after it. An hour that occurs twice is the first one.
+    Without an offset, or the name of a zone at its end ("… 10:00 Europe/Paris"), it is in `zone`. A date
+    alone means 09:00, or the end of today once 09:00 has passed. A bare hour from 1 to 6 is in the afternoon.
+    An hour that the clocks skip becomes the one after it, one that occurs twice is the first.
     """
     if len(text) < _LONGEST:
         plain = unicodedata.normalize("NFKC", text).strip()
@@ -146,8 +144,7 @@ def _day(found: re.Match[str], today: date) -> date | None:
 
 
 def _hour(found: re.Match[str], day: date | None, here: datetime) -> datetime | None:
-    """Return the time with an hour; None if the text has no hour. A number alone is not an hour: it needs a
-    day, "at", minutes or am and pm."""
+    """Return the time with an hour. A number alone is none: it needs a day, "at", minutes or am and pm."""
     written, hour, minute = found["hour"], int(found["hour"]), int(found["minute"] or 0)
     half = (found["half"] or "").replace(".", "")
     if not (day or half or found["at"] or found["minute"]) or (half and not 1 <= hour <= 12):

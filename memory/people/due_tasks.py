@@ -1,8 +1,7 @@
-"""Announces due tasks: each due time is announced once, whichever process finds it first.
+"""Announce due tasks: each due time once, whichever process finds it first.
 
-One transaction marks a due task as announced (`tasks.reminded`) and stores the job that announces it, so two
-processes never announce the same task. If a process dies before it has sent the reminder, the job runs again:
-at worst a person gets the reminder twice.
+One transaction marks a task as announced (`tasks.reminded`) and adds the job that announces it. If a process
+dies before it has sent the reminder, the job runs again: at worst the person gets it twice.
 """
 
 from collections.abc import Collection, Sequence
@@ -22,8 +21,7 @@ from memory.sql.jobs.statements import claimable
 from memory.sql.tables import message_origins, messages, rests_on, tasks, work
 
 TOO_OLD = timedelta(days=30)
-"""A task that has been due for longer than this is not announced, nor looked at by the job that announces; it
-stays in the list of tasks."""
+"""A task due for longer than this is not announced; it stays in the list of tasks."""
 AT_ONCE = 50
 """Tasks handled in one transaction."""
 
@@ -37,13 +35,13 @@ class Reminder:
     """The place where the user asked for the task."""
     conversation: str = ""
     asked_in: str = ""
-    """The conversation, and the id across platforms (``discord:1234``), of the chat message that asked last;
-    empty if none did."""
+    """The conversation and the platform's id (``discord:1234``) of the message that asked last, if one
+    did."""
 
 
 class DueTasks:
-    """Finds due tasks of people whose ids begin with one of `prefixes`; other people's tasks wait. A prefix
-    ends with a colon, or is empty; another one is a whole id."""
+    """Due tasks of people whose ids begin with one of `prefixes`, which ends with a colon or is empty, or is
+    a whole id."""
 
     def __init__(self, database: Database, queue: JobQueue) -> None:
         self._database = database
@@ -73,8 +71,7 @@ class DueTasks:
     async def waiting(
         self, prefixes: Collection[str], now: datetime, without: Collection[str] = ()
     ) -> Sequence[str]:
-        """Return the ids of the jobs that may run now, oldest first; `without` those of people of these
-        prefixes."""
+        """Return the jobs that may run now, oldest first; `without` those of people of these prefixes."""
         due = and_(work.c.kind == REMIND, claimable(now), _of(work.c.user_id, prefixes))
         query = select(work.c.id).where(due, not_(_of(work.c.user_id, without))).order_by(work.c.seq)
         return [row.id for row in await self._database.rows(query.limit(AT_ONCE))]

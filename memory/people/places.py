@@ -1,5 +1,4 @@
-"""Which messages of a place the companion answers: those addressed to it, all, or none; and of whom nothing
-is kept there."""
+"""Keep which messages of a place the companion answers, and of whom nothing is kept there."""
 
 from datetime import datetime
 from typing import Literal, cast, get_args
@@ -30,8 +29,8 @@ class Places:
         self._database = database
 
     async def listening(self, place: Place) -> Listening:
-        """Return the setting of the place or the nearest around it, else "mentions". In private,
-        "everything"."""
+        """Return the setting of the place or the nearest around it, else "mentions"; "everything" in
+        private."""
         if place.private:
             return "everything"
         around = [where.key for where in place.containing()]
@@ -40,16 +39,15 @@ class Places:
         return cast(Listening, next((found[key] for key in around if key in found), "mentions"))
 
     async def last_of(self, user: str, within: Place) -> Place | None:
-        """Return the place inside `within` where the user last spoke; None if they never did. Use it only to
-        reach them, and show it to nobody."""
+        """Return the place inside `within` where the user last spoke. Use it only to reach them."""
         there = messages.c.place.startswith(f"{within.key}/", autoescape=True)
         query = select(messages.c.place).where(messages.c.user_id == user, messages.c.role == "user", there)
         last = await self._database.rows(query.order_by(messages.c.seq.desc()).limit(1))
         return Place.of_key(last[0].place) if last else None
 
     async def set(self, place: Place, listening: Listening, by: str, now: datetime) -> None:
-        """Store the setting. `by` is the user who sets it; the platform decides who may. Raises ValueError in
-        private and for a value that is not in `LISTENING`."""
+        """Store the setting, made by the user `by`; the platform decides who may. Raises ValueError in
+        private."""
         if place.private or listening not in LISTENING:
             raise ValueError(f"what is listened to is set for a place: one of {', '.join(LISTENING)}")
         values = {"listening": listening, "changed_by": by, "changed_at": now}
@@ -57,8 +55,7 @@ class Places:
         await self._database.run(put.on_conflict_do_update(index_elements=["place"], set_=values))
 
     async def unkept(self, user: str) -> list[Place]:
-        """Return where the person wants nothing of theirs kept, `ANYWHERE` or places, each with what is
-        inside it."""
+        """List where the person wants nothing kept: `ANYWHERE`, or places with what is inside them."""
         rows = await self._database.rows(select(unkept.c.place).where(unkept.c.user_id == user))
         return sorted((Place.of_key(row.place) for row in rows), key=lambda place: place.path)
 
@@ -68,8 +65,8 @@ class Places:
         return not await self._database.rows(_UNKEPT, {"user": user, "around": around})
 
     async def keep(self, user: str, place: Place, now: datetime, *, wanted: bool) -> None:
-        """Store whether the person wants what is theirs kept in the place, and in what is inside it. To want
-        it `ANYWHERE` takes back all that they said before."""
+        """Store whether the person wants what is theirs kept in the place and inside it; `ANYWHERE` resets
+        all."""
         async with self._database.write() as connection:
             if not wanted:
                 row = insert(unkept).values(user_id=user, place=place.stored, since=now)

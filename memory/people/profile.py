@@ -1,7 +1,4 @@
-"""The long-term user context: a person's statements about themselves, as a typed document.
-
-`profile_entries` makes it of the statements, which `profile_store` stores.
-"""
+"""Describe what a person said of themselves as a typed document, which `profile_entries` assembles."""
 
 import re
 import unicodedata
@@ -42,8 +39,7 @@ def _word(value: Any) -> Any:
 
 
 def _language(value: Any) -> Any:
-    """Return a language name or code. Nothing else is accepted, because the prompt shows it as an
-    instruction."""
+    """Check a language name or code, and nothing else: the prompt shows it as an instruction."""
     if not isinstance(value, str):
         return value
     text = one_line(value) if len(value) <= 400 else ""
@@ -140,7 +136,7 @@ class UserContext:
             return UTC
 
     def to_json(self) -> dict[str, Any]:
-        """JSON-compatible; times are ISO 8601."""
+        """Return it as JSON values; times are ISO 8601."""
         return {
             "profile": self.profile.model_dump(mode="json"),
             "preferences": self.preferences.model_dump(mode="json"),

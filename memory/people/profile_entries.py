@@ -1,7 +1,7 @@
-"""The entries of user contexts: one per statement, with its time, and the document that they add up to.
+"""Keep one entry per statement of a person about themselves, and assemble the document of them.
 
-Entries are merged, never rewritten: the latest single value wins; lists grow and keep their newest items. An
-entry with an empty value deletes the earlier values.
+Entries are merged, never rewritten: the latest single value wins, lists keep their newest items, and an empty
+value deletes the earlier ones.
 """
 
 import re
@@ -54,8 +54,8 @@ FIELDS = tuple(_PATHS.values())
 READ_EVERYWHERE = frozenset(
     {"profile.timezone", *(path for path in FIELDS if path.startswith("preferences."))} - MOST.keys()
 )
-"""The fields that count in every place, wherever they were said: how to answer the person, in values of a
-fixed form, and their time zone. No other text rests on them."""
+"""The fields that count in every place: how to answer the person, in values of a fixed form, and their time
+zone."""
 
 _OTHER_NAMES = {
     "goal": "goals",
@@ -78,8 +78,7 @@ _KNOWN_AS |= {_squeezed(name): _PATHS[meant] for name, meant in _OTHER_NAMES.ite
 
 
 def field_named(name: str) -> str:
-    """Return the path of a field, from its name with or without its group, in any spacing and capitals.
-    Raises ValueError, which names the fields."""
+    """Find a field by its name with or without its group, in any spacing and capitals. Raises ValueError."""
     group, _, rest = _squeezed(one_line(name[:200])).rpartition(".")
     found = _KNOWN_AS.get(rest) if group in _GROUPS else None
     if found is None:
@@ -89,16 +88,15 @@ def field_named(name: str) -> str:
 
 
 def entry_for(field: str, value: str, said_at: datetime) -> Entry:
-    """Return the entry for a value that a person sets. An empty value removes the field; for a list, all of
-    its items. Raises ValueError in one line that names the valid fields or values."""
+    """Make the entry for a value that a person sets; an empty one removes the field or the whole list. Raises
+    ValueError in one line that names the valid fields or values."""
     path = field_named(field)
     return _entry(path, value, said_at) if one_line(value) else Entry(path, "", "", said_at)
 
 
 def entries_found(key: str, value: Value, said_at: datetime, replaces: str | None = None) -> list[Entry]:
-    """Return the entries for a value that was found in an exchange. None deletes a single value; a list
-    grows, and loses the item that the value `replaces`. An unknown key becomes a note, ``key: value``. Raises
-    ValueError if the field does not accept the value."""
+    """Make the entries for a value that was found in an exchange. None deletes a single value; a list grows,
+    and loses the item that the value `replaces`; an unknown key becomes a note. Raises ValueError."""
     given = value if isinstance(value, tuple) else (value,)
     values = [value for value in given if value is not None and value != ""]
     try:
@@ -151,8 +149,8 @@ def _quoted(value: Any) -> str:
 
 
 def merged(known: Sequence[Entry], new: Sequence[Entry]) -> list[Entry]:
-    """Return the known entries after merging `new`, in a fixed order. The later statement wins; at equal
-    times, the later one in the sequence. Entries with different times merge in any order and repeatedly."""
+    """Merge `new` into the known entries, in any order and repeatedly. The later statement wins; at equal
+    times, the later one in the sequence."""
     held = {(entry.field, entry.item): entry for entry in known}
     for entry in new:
         _apply(held, entry)
@@ -181,8 +179,7 @@ def _said(entry: Entry) -> tuple[datetime, str]:
 def context_of(
     entries: Iterable[Entry], *, long_term_facts: Sequence[Memory] = (), open_tasks: Sequence[Task] = ()
 ) -> UserContext:
-    """Return the document that the entries add up to, in whatever order and place they were stated. Skips
-    entries that this version cannot read, such as those of a newer one."""
+    """Assemble the document, whatever the order of entries; those of a newer version are skipped."""
     known = merged((), sorted(entries, key=lambda entry: (entry.said_at, entry.value)))
     values: dict[str, dict[str, Any]] = {group: {} for group in _GROUPS}
     for entry in sorted(known, key=_said, reverse=True):
@@ -207,8 +204,7 @@ def context_of(
 
 
 def messages_of(entries: Iterable[Entry]) -> frozenset[str]:
-    """Return the messages in which the entries were said, as far as they are known, without
-    `READ_EVERYWHERE`."""
+    """Return the messages in which the entries were said, without those of `READ_EVERYWHERE`."""
     return frozenset(
         message
         for entry in entries

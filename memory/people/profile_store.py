@@ -1,8 +1,8 @@
-"""User contexts in SQL: one row per entry, with the place of the statement.
+"""Store the entries of profiles, each with the place of the statement.
 
-In private, the latest statement from anywhere counts. In a place, only statements from that place or the
-places around it count: a private statement may not affect a channel, not even indirectly. How somebody
-wants to be answered, and their time zone, are no secret: of these the latest counts everywhere.
+In private, the latest statement from anywhere counts. In a place, only statements from there or the places
+around it count, so that nothing private shows; how somebody wants to be answered, and their time zone, count
+everywhere.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -38,8 +38,8 @@ class ProfileStore:
         return (await self.view(user, place, now)).zone
 
     async def readable(self, user: str, place: Place, now: datetime) -> list[Entry]:
-        """Return the entries that may be read in this place, without memory summaries of other places, and
-        without one that rests on an expired fact."""
+        """Return the entries that may be read here, without summaries of other places or of an expired
+        fact."""
         given = {"user": user, "now": now, "here": place.stored}
         if not place.private:
             given["around"] = [containing.key for containing in place.containing()]
@@ -54,11 +54,11 @@ class ProfileStore:
     async def merge(
         self, user: str, place: Place, entries: Sequence[Entry], now: datetime | None = None
     ) -> list[Entry]:
-        """Merge entries from `place`. The later of two statements wins, whoever writes first. Returns the
-        entries that add something new; a repetition only updates the time.
+        """Merge entries from `place`; the later statement wins, whoever writes first. Returns those that add
+        something new.
 
-        With `now`, entries are what is said by now: where the person has entries from a time after `now`, the
-        clock has gone back since, and what is said is dated after them.
+        With `now` they are said now: dated after those of the person from a time that has not come yet, since
+        the clock has gone back.
         """
         async with self._database.read() as connection:
             known, dated = await _held(connection, user, place), await _dated(connection, user, entries, now)
@@ -75,7 +75,7 @@ class ProfileStore:
         entries: Sequence[Entry],
         now: datetime | None = None,
     ) -> list[Entry]:
-        """Like `merge`, in the caller's transaction, which locks this user's context until it ends."""
+        """Merge in the caller's transaction, which locks this user's context until it ends."""
         if entries and not self._database.sqlite:
             alone = func.pg_advisory_xact_lock(func.hashtextextended(f"context:{user}", 0))
             await connection.execute(select(alone))
@@ -130,8 +130,7 @@ _AROUND = or_(
     context_entries.c.field.in_(READ_EVERYWHERE),
 )
 _READABLE = {True: _ENTRIES.where(not_(_UNREAD)), False: _ENTRIES.where(not_(_UNREAD), _AROUND)}
-"""The rows that may be read in private, where all are, and in a place. Built once: building them takes longer
-than running them."""
+"""The rows that may be read in private, and in a place. Built once: building takes longer than running."""
 _HELD = _ENTRIES.where(context_entries.c.place == bindparam("here"))
 
 

@@ -1,10 +1,8 @@
-"""Tasks: a person's to-dos and reminders. A task belongs to its user alone.
+"""Keep a person's to-dos and reminders.
 
-A task is identified by its id or by its words. Adding is careful: only the same words are the same task,
-since people notice a task too many but not a missing one. Finishing is lenient: "dentist" finishes "call the
-dentist" if the word stands in no other open task.
-
-In a place, only tasks from exactly that place are read or changed. In private, all tasks of the user are.
+A task is identified by its id or by its words. Only the same words are the same task, since people notice a
+task too many but not a missing one. Finishing is lenient: "dentist" finishes "call the dentist" if the word
+stands in no other open task. In a place, only its own tasks are read or changed; in private, all.
 """
 
 import re
@@ -43,7 +41,7 @@ MOST_NAMED = 5
 """The most candidates that an error names."""
 NEAR, CLOSE = 60.0, 85.0
 """Similarity of the letters (0 to 100) from which a task is named to who may have meant it, and from which a
-new task resembles an existing one. All words of one in the other are 100."""
+new task resembles another."""
 
 _SHOWN = re.compile(r"\[?\s*(?:task\s+)?#?([^\]]*?)\s*\]?", re.IGNORECASE)
 
@@ -55,8 +53,7 @@ _COLUMNS = [tasks.c[field.name] for field in fields(Task)]
 
 
 def bare_id(id: Any) -> Any:
-    """Return the id in "[task 1a2b3c4d]", which the prompt shows, or in a part of it. None if it is blank or
-    "null". A value that is no text is returned unchanged."""
+    """Read the id in "[task 1a2b3c4d]" or a part of it; None if it is blank or "null"."""
     if not isinstance(id, str):
         return id
     found = _SHOWN.fullmatch(id.strip())
@@ -113,18 +110,13 @@ class Tasks:
         """Create, change or finish a task. Fields that are blank or None keep their value; a new task is
         open.
 
-        `id` is a whole id or at least its first 4 characters. Without an id, the update applies to the
-        unfinished task with the same words or, if the update begins or finishes it and `alike`, to the
-        only one that the description can mean. That task keeps its description, and "open" does not reset
-        "in_progress". If no task matches, a new one is created, unless the update finishes a task. A finished
-        task with the same words does not change.
+        `id` is a whole id or its first 4 characters or more. Without it the unfinished task with the same
+        words is meant or, to begin or finish one if `alike`, the only one that the description can mean; it
+        keeps its description. If none matches, a new one is created, unless the update finishes a task.
 
-        `found_at` is for jobs that may run twice: a task with the same words that was finished since then is
-        not created again. `heard` is the id of the message that asks for the task: if the message was erased,
-        nothing is stored.
-
-        A private update does not change the description of a task from a place. Raises NotFound if there is
-        no such task, and Unclear if several match; then nothing is changed.
+        `found_at` is for jobs that may run twice: a task finished since then is not created again. `heard` is
+        the message that asks: if it was erased, nothing is stored. Raises NotFound if there is no such task,
+        Unclear if several match.
         """
         if any(isinstance(time, datetime) and time.tzinfo is None for time in (now, due)):
             raise ValueError("a time without a zone; Hachi's times are aware UTC")
@@ -165,8 +157,8 @@ class Tasks:
     async def relevant(
         self, user: str, question: str, place: Place, *, now: datetime, limit: int = 10
     ) -> Sequence[Task]:
-        """Return the open tasks to show in a turn: first those overdue or due within `SOON`, then those that
-        share words with the question, then the newest."""
+        """Return the open tasks to show in a turn: those due within `SOON`, then those that share words with
+        the question, then the newest."""
         soon = now + SOON
         asked = stems(question[-LONGEST_QUESTION:])
         given = {"user": user, "soon": soon} | ({} if place.private else {"place": place.stored})
@@ -253,7 +245,7 @@ async def _unfinished(connection: AsyncConnection, mine: Select[Any], place: Pla
 
 
 def _meant(said: str, status: TaskStatus | None, open_: Sequence[Task], alike: bool) -> Task | None:
-    """Return the unfinished task with these words, else the only one that they can mean, to begin or finish
+    """Find the unfinished task with these words, else the only one that they can mean, to begin or finish
     it."""
     same = [task for task in open_ if same_words(said, task.description)]
     if same or not alike or status in (None, "open"):

@@ -1,7 +1,7 @@
-"""A circuit breaker: leaves a server that keeps failing alone for a while, then lets one call try again.
+"""Break the circuit to a server that keeps failing, and let one call try again later.
 
-It counts requests, and not the attempts of one. While several people use the server, the failures of one of
-them do not open it: the fault may be in what they ask.
+Requests count, not the attempts of one. While several people use the server, the failures of one of them do
+not open it: the fault may be in what they ask.
 """
 
 import logging
@@ -63,8 +63,7 @@ _request: ContextVar[Request | None] = ContextVar("request", default=None)
 
 @contextmanager
 def calls_for(person: str | None) -> Iterator[None]:
-    """Count the calls in the block as one request of this person. Elsewhere each call is a request of its
-    own, of nobody."""
+    """Count the calls in the block as one request of this person. Elsewhere each is one of nobody."""
     token = _request.set(Request(person))
     try:
         yield
@@ -83,10 +82,9 @@ def _text(error: Exception) -> str:
 class Breaker:
     """Guards the calls of one server, from one thread.
 
-    Closed, it lets every call through. After several failed requests in a row it opens and refuses calls for
-    a pause. Then it is half-open: one call goes through as a probe, the others are still refused. If the
-    probe succeeds, the breaker closes; if not, the next pause is twice as long, up to `LONGEST_PAUSE`, and
-    twice that for whoever probed, so that somebody else may go first.
+    After several failed requests in a row it opens and refuses calls for a pause; then one probe goes
+    through. If that fails, the next pause is twice as long, up to `LONGEST_PAUSE`, and twice that for whoever
+    probed, so that somebody else may go first.
     """
 
     def __init__(
@@ -131,8 +129,8 @@ class Breaker:
 
     @contextmanager
     def calling(self, blame: Callable[[Exception], str | None] = _text) -> Iterator[None]:
-        """Make a call in the block. `blame` returns the reason of a failure of the server, and None for an
-        exception with which the server has answered. Raises CircuitOpen if no call may be made now."""
+        """Make a call in the block. `blame` returns the reason of a failure of the server; None if it has
+        answered. Raises CircuitOpen."""
         self.check()
         request = _request.get() or Request(None)
         self._seen.pop(request.person, None)

@@ -26,8 +26,8 @@ _step = _Step()
 
 
 async def pause() -> None:
-    """Let others run if this step of the event loop has taken longer than `SLICE`. Cheap enough to be called
-    for every row."""
+    """Let others run if this step of the event loop has taken longer than `SLICE`; cheap enough for every
+    row."""
     now = perf_counter()
     if _step.began is None:
         _step.began = now

@@ -1,7 +1,7 @@
-"""Records what happens in a turn, as a tree of spans.
+"""Record what happens in a turn, as a tree of spans.
 
-`recording` opens the tree; code inside it adds spans at its place in the tree. Outside a recording, `span`
-only reads a context variable and stores nothing. `agent/tracing` stores and shows the trees.
+`recording` opens the tree; code inside adds spans at its place. Outside a recording `span` stores nothing.
+`agent/tracing` stores and shows the trees.
 """
 
 import time
@@ -98,9 +98,8 @@ def unrecorded() -> Iterator[None]:
 
 @contextmanager
 def span(kind: str, name: str = "", *, nesting: bool = True, **data: Any) -> Iterator[Span | None]:
-    """Record one span around the block; yields None outside a recording. Exceptions are recorded and raised.
-    Without `nesting`, spans inside the block become siblings, as a generator needs: its caller runs
-    meanwhile."""
+    """Record one span around the block; yields None outside a recording. Without `nesting`, spans inside
+    become siblings, as a generator needs: its caller runs meanwhile."""
     around = _open_here()
     if around is None:
         yield None

@@ -1,8 +1,7 @@
-"""The few facts that every prompt contains: the most important ones that a person stated, and those that
-share words with the message; in a shared place also what others told of them there, attributed.
+"""Pick the few facts that every prompt contains: a person's most important ones, and those that share words
+with the message; in a shared place also what others told of them there, attributed.
 
-They come from SQL alone, without index and embedder, and cost the same however large the memory is. The
-model searches for everything else.
+They come from SQL alone, and cost the same however large the memory is. The model searches for all else.
 """
 
 from collections.abc import Collection
@@ -72,9 +71,8 @@ _CORE_FACTS_HERE = (
 async def core_facts(
     store: MemoryStore, user: str, audience: Audience, now: datetime, *, named: str = ""
 ) -> list[Memory]:
-    """Return the person's important facts that this audience may read: most important first, then newest.
-    With the name by which a shared place knows the person, and nobody else there, then also what others told
-    of who is `named` so, each as its teller's words."""
+    """Return the person's important facts that this audience may read, the most important and newest first;
+    where a shared place knows them as `named`, and nobody else, also what others told of them."""
     given = {"user": user, "owners": list(audience.keys), "now": now, "most": POOL}
     if not named:
         return with_owners(await store.database.rows(_CORE_FACTS, given))
@@ -93,8 +91,8 @@ def _attributed(memory: Memory, author: str) -> Memory:
 
 
 def get_relevant_memories(facts: list[Memory], question: str, limit: int = 7) -> list[Memory]:
-    """Return those of the core facts that a prompt shows for this question, at most `limit`: first the
-    weighty ones, then those that share words with it. Of each, those that share most come first."""
+    """Pick at most `limit` core facts for this question: the weighty ones, then those that share words with
+    it."""
     shared = {memory.id: shared_words(question, memory.content, memory.subjects) for memory in facts}
     facts = sorted(facts, key=lambda memory: -shared[memory.id] * (0.5 + memory.importance))
     weighty = [memory for memory in facts if memory.importance >= WEIGHTY]

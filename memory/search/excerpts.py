@@ -1,8 +1,8 @@
-"""What a reader is shown of the messages that a search found: excerpts of conversations.
+"""Show found messages as excerpts of conversations.
 
-"No, this is not necessary" means nothing alone. So a short message comes with the one before it. Of the best
-hits, a question comes with its answer, and an answer with its question. Found messages of one sitting become
-one excerpt. Pure: `neighbours` of the transcript provides the lines.
+"No, this is not necessary" means nothing alone: a short message comes with the one before it, and of the best
+hits a question with its answer and an answer with its question. Found messages of one sitting become one
+excerpt. Pure.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -20,8 +20,8 @@ SHORT = 60
 RELEVANT = 0.2
 """A hit with less than this share of the best score is left out."""
 EXPLAINED = 5
-"""The best hits, which come with question or answer. With all of them fewer other hits would fit: on LoCoMo
-0.856 of the evidence is shown then, and 0.865 with five."""
+"""The best hits, which come with question or answer. With all of them fewer hits would fit (LoCoMo: 0.856,
+not 0.865)."""
 SITTING = timedelta(hours=1)
 """Messages of a conversation within this time of each other share an excerpt, and its time."""
 
@@ -38,18 +38,17 @@ class Excerpt:
 
 
 def relevant(hits: Sequence[Hit], best: float) -> list[Hit]:
-    """Return the hits up to where their scores fall off from the `best` one, which the reader may see
-    already."""
+    """Return the hits up to where their scores fall off from the `best` one."""
     return [hit for hit in hits if hit.score >= RELEVANT * best]
 
 
 def excerpts(
     hits: Sequence[Hit], around: Mapping[str, Sequence[Line]], seen: Collection[str] = ()
 ) -> list[Hit | Excerpt]:
-    """Return facts and summaries as they are, messages as excerpts, in the order of the best hit in each.
+    """Turn messages into excerpts, in the order of the best hit in each; facts and summaries stay.
 
-    `around` has for each found message the lines from before it to after it. Lines in `seen` are not shown
-    around a message. A message without lines, which was deleted meanwhile, is left out.
+    `around` has the lines before and after each found message. Lines in `seen` are not shown around a
+    message; a message without lines was deleted meanwhile.
     """
     shown: list[Hit | list[str]] = []
     for hit in hits:

@@ -24,9 +24,8 @@ class Explanation:
     """The ids that the prompt already contains."""
 
     def to_trace(self) -> dict[str, dict[str, list[Any]]]:
-        """Return the candidates, best first: what was found with its text, what was left out by a marked id,
-        so that the trace does not rest on it. They are stored as columns, because repeating the names for two
-        hundred rows would make up most of the trace."""
+        """Return the candidates, best first; what was left out by a marked id, so that the trace does not
+        rest on it. As columns, since names for two hundred rows would be most of the trace."""
         refused, ids = self._refused(), [id for id, _ in self.ranked]
         why = [self._why(place, score) for place, (_, score) in enumerate(self.ranked)]
         found = [None if reason else self.candidates[id] for id, reason in zip(ids, why, strict=True)]

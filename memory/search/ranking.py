@@ -41,16 +41,15 @@ TOLD_AFTER = timedelta(days=14)
 NAMED_BEFORE = timedelta(days=1)
 """… and over this time before it: where somebody else spoke, it may have been another day."""
 SPEAKS_FOR_ITSELF, FALL = 130, 0.75
-"""Up to so many characters a message needs the exchange around it. The exchange of a longer one counts less,
-by this power of the proportion: it says itself what it is about, and would be found for what others say."""
+"""Up to so many characters a message needs the exchange around it; for a longer one, which says itself what
+it is about, that counts less by this power of the proportion."""
 GIVES_WAY = 0.25
-"""The share of its score that a long message loses beside a better one of the same exchange, after what the
-exchange gave it: another exchange comes first. A short one belongs to its neighbour and loses nothing."""
+"""The share of its score that a long message loses beside a better one of the same exchange: another exchange
+comes first."""
 ASKED = 0.6
 """The share of its score that a message loses if it is all question: what was asked before is no answer."""
 LONGEST_QUESTION = 80
-"""So many characters at the end of a sentence with a question mark are asked. What precedes them was told:
-"I've got a talk in Ghent on 3 May and no slides for it yet, can you help?"."""
+"""So many characters at the end of a sentence with a question mark are asked; what precedes them was told."""
 LONGEST_FRAGMENT = 20
 """Characters of the longest message that may be a fragment, whatever its words."""
 
@@ -59,8 +58,8 @@ SUMMARY = 0.5
 WEAK = 0.1
 """The least score of a hit …"""
 NOTHING = 0.22
-"""… and of the best hit, without what damps it: below it nothing fits, and the question is about something
-else. On what the weights were chosen on, this loses no evidence among the first ten."""
+"""… and of the best hit, undamped: below it nothing fits. On what the weights were chosen on, no evidence
+among the first ten is lost."""
 
 FULL_LANE = 50
 """The last hit of a lane of this length counts as no match; in a shorter lane it counts in part."""
@@ -115,13 +114,13 @@ def rank(
     answered: frozenset[str] = frozenset(),
     tags: frozenset[str] = frozenset(),
 ) -> list[tuple[str, float]]:
-    """Return all candidates, best first, with scores from 0.0 to 1.0.
+    """Rank all candidates, best first, with scores from 0.0 to 1.0; 0.0 if weak, and for all if the best one
+    is.
 
-    A candidate scores 0.0 if it is weak, and all do if the best one is. `full` has for a lane the score of a
-    text that fits the question wholly; without it the best hit does. Ids in the lanes that are no candidates
-    (deleted, expired, not readable) are ignored. With `half_life`, scores decay with age. In the
-    conversations that were `answered` a reply stands between two messages of one exchange. The question names
-    the facts that bear one of the `tags`.
+    `full` has for a lane the score of a text that fits the question wholly. Ids in the lanes that are no
+    candidates are ignored. With `half_life`, scores decay with age. In the conversations that were `answered`
+    a reply stands between two messages of one exchange. The question names the facts that bear one of the
+    `tags`.
     """
     span = time_span(question, now)
     about = _about(question, candidates) | {
@@ -180,7 +179,7 @@ def _factor(candidate: Candidate, text: str) -> float:
 
 def is_fragment(candidate: Candidate) -> bool:
     """Return whether a message has fewer than two words ("Me", "?", "That*"): it counts by its own words
-    alone. In scripts without spaces each character is a word."""
+    alone."""
     text = candidate.text
     if candidate.kind != "message" or len(text) > LONGEST_FRAGMENT:
         return False
@@ -188,8 +187,8 @@ def is_fragment(candidate: Candidate) -> bool:
 
 
 def decay(candidate: Candidate, now: datetime, half_life: timedelta) -> float:
-    """1.0 for a statement or recall at this moment, halved with each half-life since. Uses prolong the
-    half-life by the factor ``1 + log2(1 + uses)``."""
+    """Return the factor of age: 1.0 now, halved with each half-life since the last statement or recall, which
+    uses prolong."""
     since = max(candidate.created_at, candidate.last_accessed_at or candidate.created_at)
     age = max(now - since, timedelta(0))
     return float(0.5 ** (age / (half_life * (1.0 + math.log2(1 + candidate.uses)))))
@@ -198,8 +197,8 @@ def decay(candidate: Candidate, now: datetime, half_life: timedelta) -> float:
 def _matched(
     id_: str, candidate: Candidate, scores: Mapping[str, Mapping[str, float]], share: float
 ) -> tuple[float, float]:
-    """Return the weighted scores of the lanes: of the entry itself, and of the exchange around it. For facts
-    and summaries, which have none, the entry counts as the exchange too."""
+    """Weigh the lanes: of the entry itself, and of the exchange around it, which facts and summaries have
+    not."""
     own = exchange = 0.0
     for name, weight in WEIGHTS.items():
         if name not in ENTRY_OF:
@@ -212,11 +211,10 @@ def _matched(
 
 
 def _scaled(lane: Sequence[tuple[str, float]], full: float) -> dict[str, float]:
-    """Return the lane's scores scaled to 0.0-1.0, without those of 0 or less. 1.0 is `full`, or the best if
-    that is more.
+    """Scale a lane's scores to 0.0-1.0; 1.0 is `full`, or the best if that is more.
 
-    In a full lane the last hit counts as no match. A short lane contains all matches, and its last hit may be
-    a good one, so there the bottom of the scale is nearer to 0.
+    In a full lane the last hit counts as no match. A short lane contains all matches, so there the bottom of
+    the scale is nearer to 0.
     """
     hits = [(id_, score) for id_, score in lane if score > 0.0]
     if not hits:
@@ -228,8 +226,8 @@ def _scaled(lane: Sequence[tuple[str, float]], full: float) -> dict[str, float]:
 
 
 def _about(question: str, candidates: Mapping[str, Candidate]) -> frozenset[str]:
-    """Return the candidates by or about the people whom the question names. Empty if it names nobody or
-    everybody, since names then distinguish nothing."""
+    """Return the candidates about the people whom the question names; none if it names nobody or
+    everybody."""
     authors = frozenset(c.author for c in candidates.values() if c.kind != "summary")
     asked = called(question, authors)
     if not asked or (asked == authors and all(c.kind != "memory" for c in candidates.values())):
@@ -246,14 +244,14 @@ def _is_about(candidate: Candidate, asked: frozenset[str], authors: frozenset[st
 
 
 def _said_then(at: datetime, span: Span) -> float:
-    """1.0 within the span, falling to 0.0 after it and, faster, before it."""
+    """Return 1.0 within the span, falling to 0.0 after it and, faster, before it."""
     start, end = span
     away = (start - at) / NAMED_BEFORE if at < start else max(at - end, timedelta(0)) / TOLD_AFTER
     return max(0.0, 1.0 - away)
 
 
 def _ordered(scores: Mapping[str, float], candidates: Mapping[str, Candidate]) -> list[tuple[str, float]]:
-    """Best first. Equal scores are sorted newest first, then by id, so that the order is deterministic."""
+    """Sort best first; of equal scores the newest, then by id."""
     by_id = sorted(scores.items())
     return sorted(by_id, key=lambda hit: (hit[1], candidates[hit[0]].created_at), reverse=True)
 
@@ -261,7 +259,7 @@ def _ordered(scores: Mapping[str, float], candidates: Mapping[str, Candidate]) -
 def _spread(
     scores: Mapping[str, Score], candidates: Mapping[str, Candidate], answered: frozenset[str]
 ) -> list[tuple[str, float]]:
-    """Best first, after lowering the messages that follow or precede a better one."""
+    """Rank again after lowering the messages that follow or precede a better one."""
     final = {id_: score.whole for id_, score in scores.items()}
     before = set[tuple[str, int]]()
     for id_, score in _ordered(final, candidates):
@@ -280,8 +278,7 @@ def _spread(
 def _repeats_lowered(
     ranked: list[tuple[str, float]], candidates: Mapping[str, Candidate]
 ) -> list[tuple[str, float]]:
-    """Return the ranking after lowering the scores of facts that nearly repeat another. Of two the newer
-    takes the better score: "Ann has 5 hens" comes before "Ann has 3 hens"."""
+    """Lower the scores of facts that nearly repeat another; of two the newer takes the better score."""
     from rapidfuzz import fuzz  # here, since a list of traces needs this module and not that
 
     scores, apart = dict(ranked), dict[str, str]()

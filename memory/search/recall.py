@@ -1,14 +1,11 @@
-"""Searches facts, messages and summaries.
+"""Search facts, messages and summaries.
 
-1. Aliases: a person whom the question names is also searched for under their other names.
-2. One search by words and meaning covers facts, messages and summaries. With it go further ones, for what its
-   lists have no room for: without messages, and of the date that the question names ("in May").
-3. Without a question it lists the newest statements, or those from the given time.
+A person whom the question names is searched for under their other names too. One search by words and meaning
+covers all, with further ones for what its lists have no room for. Without a question the newest are listed.
+Replies are no evidence: they are found only by a search for what their `author` said.
 
-What the companion said is no evidence: its replies are found only by a search for what their `author` said.
-
-The index proposes, SQL decides: the row of every hit is read again for this audience, at this moment.
-`memory.search.ranking` then orders the hits.
+The index proposes, SQL decides: the row of every hit is read again for this audience, at this moment, and
+`memory.search.ranking` orders them.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -116,13 +113,12 @@ class Recall:
         asking: str | None = None,
         zone: tzinfo = UTC,
     ) -> Found:
-        """Return facts, messages and summaries that match the question, best first; without one the newest.
+        """Find facts, messages and summaries that match the question, best first; without one the newest.
 
-        `subjects` selects facts with one of these tags, `author` what a person of this name said, or the
-        companion, `since` and `until` what was said from one moment to before the other; `exclude` lists ids
-        to leave out of what was ranked, and `asking` is that of the message that asks; with `by_itself` a
-        message is not found by the exchange around it; `zone` is that of a day that the question names. The
-        first `limit` hits count as recalled. Without an embedder it searches by words alone.
+        `subjects` selects facts with one of these tags, `author` what a person of this name, or the
+        companion, said, `since` and `until` when; `exclude` lists ids to leave out of what was ranked,
+        `asking` is the message that asks; with `by_itself` a message is not found by the exchange around it;
+        `zone` is that of a named day. The first `limit` hits count as recalled.
         """
         if not audience.keys or limit < 1:
             return Found(())
@@ -149,8 +145,8 @@ class Recall:
         return await self.store.known_aliases(audience, self.clock())
 
     async def recent(self, audience: Audience, limit: int, exclude: Collection[str] = ()) -> list[Hit]:
-        """Return the newest facts from SQL alone, without those of the ids in `exclude`; if fewer than
-        `COLD_START` are the audience's own, also global ones."""
+        """Return the newest facts from SQL alone, without those of `exclude`; where fewer than `COLD_START`
+        are the audience's own, also global ones."""
         with span("search", "newest", audience=audience.keys, limit=limit):
             now = self.clock()
             most = limit + len(exclude)
@@ -166,8 +162,7 @@ class Recall:
             return [replace(fact_row(memory).hit, score=1.0) for memory in memories]
 
     async def around(self, hits: Sequence[Hit], audience: Audience) -> dict[str, list[Line]]:
-        """Return each found message with the lines of people around it that this audience may read, for
-        `excerpts`."""
+        """Return each found message with the lines of people around it that this audience may read."""
         found = {hit.id for hit in hits if hit.kind == "message"}
         around = await self.transcript.neighbours(found, audience)
         return {
@@ -176,8 +171,7 @@ class Recall:
         }
 
     async def told_by(self, hits: Sequence[Hit], audience: Audience) -> dict[str, str]:
-        """Return the names of who told the found facts, by the facts' ids. In private all are the person's
-        own."""
+        """Name who told the found facts, by the facts' ids. In private all are the person's own."""
         told = {hit.id: hit.memory.user_id for hit in hits if hit.memory}
         told = {id: user for id, user in told.items() if user_key(user) not in audience.keys}
         names = await self.transcript.speakers.names(set(told.values()), audience)
@@ -250,8 +244,8 @@ class Recall:
         return words | dict.fromkeys(DENSE, cosine)
 
     async def _newest(self, wanted: Wanted, subjects: Collection[str]) -> list[Hit]:
-        """Return the newest statements and summaries, or those of the wanted time; with `subjects`, the
-        newest facts with one of these tags. Summaries come first. Leaves out messages of listed facts."""
+        """Return the newest statements and summaries, those first; with `subjects`, the newest facts with one
+        of these tags. Leaves out messages of listed facts."""
         exclude, limit = wanted.exclude, wanted.limit
         times: dict[str, Any] = {"since": wanted.since, "until": wanted.until}
         found, evidence = dict[str, FoundRow](), set[str | None]()
@@ -306,8 +300,8 @@ class Recall:
 
 
 def _topic(question: str, authors: Collection[str]) -> str:
-    """Return the question without the names of those who write: a name says whose words to find, and not
-    which. Unchanged if it is only about the name ("who is Anna?")."""
+    """Drop the names of those who write: a name says whose words to find, not which. Keeps a question that is
+    only about the name."""
     rest = without_names(question, called(question, authors))
     return rest if words.query(rest) else question
 
@@ -315,8 +309,8 @@ def _topic(question: str, authors: Collection[str]) -> str:
 def _further(
     question: str, asked: Question, named: frozenset[str], *, among_messages: bool
 ) -> list[Question]:
-    """Return what a full list may have cut off: facts and summaries among many messages, facts whose tags
-    stand in the question, and the date that the question names."""
+    """Ask also for what a full list may have cut off: facts and summaries, facts whose tags stand in the
+    question, and a named date."""
     beside = among_messages and asked.kinds > MESSAGES
     further = [replace(asked, kinds=asked.kinds - MESSAGES)] if beside else []
     if "memory" in asked.kinds and not asked.subjects:

@@ -1,8 +1,7 @@
-"""Parses the date that a question names: "on 8 May 2023", "in May", "since 2023-05-08".
+"""Parse the date that a question names: "on 8 May 2023", "in May", "since 2023-05-08".
 
-Dates alone, with the English names of the months: how long ago something was, and any other language, is for
-`since` and `until` of the search, which a model fills in. Without it LoCoMo's recall@10 falls from 0.814 to
-0.799, with dates in figures alone to 0.801. Parsing takes some tens of microseconds.
+Dates alone, with English names of months: all else is for `since` and `until` of the search, which a model
+fills in. Without it LoCoMo's recall@10 falls from 0.814 to 0.799, with figures alone to 0.801.
 """
 
 import re
@@ -23,11 +22,8 @@ _BEFORE = r"(?P<before>\bsince (?:the )?)?\b"
 
 @lru_cache(maxsize=64)  # a search asks twice
 def time_span(question: str, now: datetime) -> Span | None:
-    """Return the day, month or year that the question names, in the time zone of `now` (aware); with "since"
-    before it, the time from then to now. None if it names none.
-
-    A day or month without a year is the most recent one that has begun.
-    """
+    """Find the day, month or year that the question names, in the zone of `now`; after "since", the time from
+    then to now. Without a year it is the most recent one that has begun."""
     text = question.lower()
     for pattern, read in _READERS:
         for match in pattern.finditer(text):
@@ -44,8 +40,8 @@ Named = dict[str, str | None]
 
 
 def _day(named: Named, now: datetime) -> Span:
-    """Return the day of ``2023-05-08``, ``8/5/2023`` or ``8 May``. In figures the day precedes the month,
-    unless that is impossible."""
+    """Read ``2023-05-08``, ``8/5/2023`` or ``8 May``. The day precedes the month, unless that is
+    impossible."""
     day, written = int(named["day"] or 0), named["month"] or ""
     month = _MONTHS.get(written) or int(written)
     if month > 12:

@@ -35,11 +35,7 @@ def prose(text: str) -> str:
 
 
 def storable(text: str) -> str:
-    """Return the text without NUL, which PostgreSQL refuses, and without lone surrogates, which UTF-8 cannot
-    encode.
-
-    Surrogate pairs become the character they stand for, a lone one becomes U+FFFD.
-    """
+    """Drop NUL, which PostgreSQL refuses, join surrogate pairs, and replace lone surrogates by U+FFFD."""
     text = text.replace("\x00", "")
     if text.isascii():
         return text
@@ -47,8 +43,7 @@ def storable(text: str) -> str:
 
 
 def without_links(text: str) -> str:
-    """Return the text without the tokens of links, which open a person's pages: what is stored, traced or
-    sent to a model holds none."""
+    """Drop the tokens of links to a person's pages: what is stored, traced or sent to a model holds none."""
     return _LINK.sub("", text) if LINK in text else text
 
 
@@ -58,7 +53,7 @@ def is_a_line(text: str) -> bool:
 
 
 def without_surrogates(text: str) -> str:
-    """Like `storable`, but lone surrogates are dropped and NUL stays."""
+    """Drop lone surrogates and join pairs; NUL stays."""
     if text.isascii():
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
@@ -78,10 +73,8 @@ def one_line(text: str) -> str:
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of a text in any script, in order and stripped.
-
-    A sentence ends at its mark and a space, or with its line. An abbreviation may end one too early.
-    """
+    """Split a text of any script into sentences. One ends at its mark and a space, or with its line; an
+    abbreviation may end one too early."""
     return [part.strip() for part in _SENTENCE_END.split(text) if part and part.strip()]
 
 

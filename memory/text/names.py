@@ -1,7 +1,7 @@
-"""People's names in a text, and the names that belong to one person.
+"""Find people's names in a text, and the names that belong to one person.
 
-Every message carries its author's name, so a name in a question selects an author and not a topic. Names come
-from the data, in any script; they are compared without case and accents.
+Every message carries its author's name, so a name in a question selects an author, not a topic. Names come
+from the data, in any script, and are compared without case and accents.
 """
 
 import re
@@ -59,8 +59,8 @@ def named(text: str, names: Iterable[str]) -> frozenset[str]:
 
 
 def called(question: str, names: Iterable[str]) -> frozenset[str]:
-    """Return the `names` that the question means. The first word of a name means it. A further word alone is
-    a common word ("which coffee?" for Captain Coffee), unless it has a capital letter, an 's or no case."""
+    """Return the `names` that the question means: by its first word, or by a further word with a capital, an
+    's or no case ("which coffee?" is not for Captain Coffee)."""
     table, found = _table(frozenset(names)), set[str]()
     for word in {*_QUESTION_WORD.findall(question)}:
         means = not word.islower() or word.endswith(("'s", "’s"))
@@ -78,8 +78,8 @@ def tags_in(question: str) -> frozenset[str]:
 
 
 def spoken_of(text: str, names: Iterable[str]) -> bool:
-    """Return whether the text says something of one of them ("Evan's boat", "Evan sails") and does not only
-    address them ("Thanks, Evan!"): a word follows the name."""
+    """Return whether the text says something of one of them ("Evan sails"), and does not only address them
+    ("Thanks, Evan!")."""
     folded = fold(text)
     return any(
         folded.endswith(("'s", "’s"), start, end) or _GOES_ON.match(folded, end)

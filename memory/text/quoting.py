@@ -1,7 +1,7 @@
-"""Quotes people and documents for a model, in prompts and results of tools alike.
+"""Quote people and documents for a model.
 
-A line of a quotation never passes for a line of ours or of somebody else: a name ends at its colon and holds
-none, further lines are indented or marked, and every character that may end a line does.
+No line of a quotation passes for a line of ours or of somebody else: a name ends at its colon and holds none,
+further lines are indented or marked, and every character that may end a line does.
 """
 
 import re
@@ -27,8 +27,8 @@ _JOINERS = "\u200c\u200d"
 
 
 def speaker(name: str) -> str:
-    """Return a display name as the beginning of a line: one line without colons, quotation marks and what
-    cannot be seen. Nobody is called as the companion is."""
+    """Return a display name on one line, without colons, quotation marks and invisible characters; never the
+    companion's."""
     apart = {*_BLANKS, *(c for c in name if unicodedata.category(c) == "Cf" and c not in _JOINERS)}
     visible = "".join(c for c in name if c not in apart)
     shown = one_line(_COLONS.sub(" ", visible)).replace('"', "'").strip(_MARKS)
@@ -50,8 +50,7 @@ def indented(text: str) -> str:
 
 
 def numbered(number: int, name: str, text: str) -> str:
-    """Return what somebody said on one line, to be cited by its number: ``(3) "Ana": yes / and no``. The name
-    alone stands in straight quotation marks."""
+    """Return what somebody said on one line, to be cited by its number: ``(3) "Ana": yes / and no``."""
     return f'({number}) "{speaker(name)}": {joined(text)}'
 
 

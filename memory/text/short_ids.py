@@ -9,8 +9,7 @@ _BRACKETS = re.compile(r"^[\s\[(#<]*(?:(?:memory|fact|id)\b[\s:#]*)?|[\s\])>.]*$
 
 
 def short_ids(ids: Collection[str]) -> dict[str, str]:
-    """Return the shortest beginning of each id, of `SHORT_ID` characters or more, that no other one of them
-    has."""
+    """Shorten each id to the beginning that no other one has, of `SHORT_ID` characters or more."""
     return {id: _beginning(id, [other for other in ids if other != id]) for id in ids}
 
 

@@ -1,7 +1,7 @@
-"""Parses how long a memory is valid, as a model or a person wrote it: ``7d``, ``2 weeks``, ``P1DT12H``.
+"""Parse how long a memory is valid: ``7d``, ``2 weeks``, ``P1DT12H``.
 
-A month is 30 days and a year 365. An unreadable duration means for ever, so that a typing error never loses a
-fact; so does an ambiguous one, such as ``3m``, which may be minutes or months, or ``1,500 h``.
+A month is 30 days and a year 365. An unreadable or ambiguous duration (``3m``, ``1,500 h``) means for ever,
+so that a typing error never loses a fact.
 """
 
 import re
@@ -55,8 +55,8 @@ _UNREAD = Ttl(None, False)
 
 
 def read_ttl(value: object, *, m: Literal["minutes", "unclear"] = "unclear") -> Ttl:
-    """Parse a duration. Never raises: without a clear, positive one it is for ever and not understood. `m` is
-    what ``3m`` means."""
+    """Parse a duration. Without a clear, positive one it is for ever and not understood. `m` is what ``3m``
+    means."""
     if value is None:
         return _FOR_EVER
     if isinstance(value, timedelta):
@@ -74,8 +74,7 @@ def read_ttl(value: object, *, m: Literal["minutes", "unclear"] = "unclear") -> 
 
 
 def describe(duration: timedelta | None) -> str:
-    """Return the duration in words that `read_ttl` reads back, to the second: ``2 weeks``, ``1 day 12
-    hours``."""
+    """Say a duration as `read_ttl` reads it back: ``2 weeks``, ``1 day 12 hours``."""
     if duration is None:
         return "for ever"
     left = max(1, round(duration.total_seconds()))
@@ -127,8 +126,8 @@ def _spoken_seconds(text: str, m: str) -> float:
 
 
 def _m_seconds(written: str, count: float, before: int, m: str) -> int | None:
-    """Return the seconds of an ``m`` or ``M`` behind a part of the unit `before`, 0 for none. None where it
-    may be both, and for anything else."""
+    """Return the seconds of an ``m`` or ``M`` behind a part of the unit `before`; None where it is
+    ambiguous."""
     if written not in ("m", "M"):
         return None
     if before == _UNITS["hour"] or (written == "m" and (m == "minutes" or count > _MOST_MONTHS)):
