@@ -19,16 +19,12 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from agent.background.consolidation_answer import (
-    ConsolidationAnswer,
-    NamedFacts,
-    extract_memory_updates,
-    quoted_summary,
-)
+from agent.background.consolidation_answer import ConsolidationAnswer, NewFact
 from agent.background.consolidation_budget import ConsolidationBudget
 from agent.background.consolidation_input import ConsolidationInput, ConsolidationReader
 from agent.background.consolidation_lines import MOST_MESSAGES
-from agent.background.consolidation_replacements import without_doubtful_replacements
+from agent.background.consolidation_questions import extract_memory_updates, quoted_summary
+from agent.background.consolidation_rulings import NamedFacts, without_doubtful_replacements
 from agent.models.choice.choose import ChosenModel
 from agent.turn.consolidation_due import ConsolidationDue
 from agent.types.budget import Budget
@@ -38,7 +34,6 @@ from memory.facts.candidate import Provenance
 from memory.facts.compare import mentions
 from memory.facts.derived import MEMORY_SUMMARY, memory_summary_id, that_hold
 from memory.facts.writer import FactWriter
-from memory.people.findings import NewFact, entries_of
 from memory.people.profile_entries import Entry
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks
@@ -117,13 +112,13 @@ class Consolidation:
             with span("exchange", reading=reading):  # the stored name
                 shown = {*reading.heard, *(fact.id for fact in reading.facts)}
                 note_rows({*shown, *filter(None, [reading.summary_id])})
-                found = await self._extract(reading, job)
-                note(findings=found, **({} if found.whole else {"well_formed": False}))
+                answer = await self._extract(reading, job)
+                note(findings=answer, **({} if answer.whole else {"well_formed": False}))
             rest = most < MOST_MESSAGES
-            decisions += await self.apply_memory_updates_to_user_context(reading, found, job, rest=rest)
-            if found.whole:
+            decisions += await self.apply_memory_updates_to_user_context(reading, answer, job, rest=rest)
+            if answer.whole:
                 return decisions
-            fault = f"the model's answer about {len(reading.lines)} messages: {found.faults[0]}"
+            fault = f"the model's answer about {len(reading.lines)} messages: {answer.faults[0]}"
             most = max(len(reading.lines) // 2, 1)
         raise UnreadableAnswer(fault)
 
@@ -134,29 +129,29 @@ class Consolidation:
         return await self.reader.next(job.payload["conversation"], owner, place, most, again)
 
     async def apply_memory_updates_to_user_context(
-        self, reading: ConsolidationInput, found: ConsolidationAnswer, job: Job, *, rest: bool = False
+        self, reading: ConsolidationInput, answer: ConsolidationAnswer, job: Job, *, rest: bool = False
     ) -> list[Decision]:
         """Store the facts and tasks; then, in one transaction, which Overtaken undoes, write the profiles
         and, of a whole answer, the summary, and delete the job. What follows is due at once if it is the
         `rest` of what was due."""
-        named, stated = NamedFacts.of(reading, found), dict[str, list[str]]()
+        stated = dict[str, list[str]]()
         spend, similar = partial(self.calls.spend, job.user_id), self.writer.similar
-        named = await without_doubtful_replacements(self.model, similar, reading, found, named, spend)
-        decisions = await self._store_facts(reading, found, named, stated)
-        await self._update_tasks(reading, found, stated)
-        changes = [] if self.model is None else _profile_changes(reading, found)
+        named = await without_doubtful_replacements(self.model, similar, reading, answer, spend)
+        decisions = await self._store_facts(reading, answer, named, stated)
+        await self._update_tasks(reading, answer, stated)
+        changes = [] if self.model is None else _profile_changes(reading, answer)
         ended = {*named.ended, *(one.target_id for one in decisions if one.target_id)}
         authors = {user_key(person.user) for person in reading.people}
         async with self.database.write(lock={reading.owner, *authors}) as connection:
-            summary = await self.update_active_summary(connection, reading, found, ended)
+            summary = await self.update_active_summary(connection, reading, answer, ended)
             for id, messages in stated.items():
                 await record(connection, id, messages, "stated")
             for user, entry in changes:
                 await self.profiles.merge_in(connection, user, reading.place, [entry], reading.now)
-            if not found.whole:
+            if not answer.whole:
                 return decisions
-            if found.memory_summary and reading.to_summarise:
-                await self._record_memory_summary(connection, reading, found.memory_summary, summary)
+            if answer.memory_summary and reading.to_summarise:
+                await self._record_memory_summary(connection, reading, answer.memory_summary, summary)
             await self.queue.finish(connection, job)
             if self.due and summary and summary.goes_on and reading.upto > reading.after:
                 await self.due.go_on(connection, job, self.clock(), at_once=rest)
@@ -166,7 +161,7 @@ class Consolidation:
         self,
         connection: AsyncConnection,
         reading: ConsolidationInput,
-        found: ConsolidationAnswer,
+        answer: ConsolidationAnswer,
         ended: Collection[str] = (),
     ) -> Written | None:
         """Store the summary and what it rests on; the `ended` facts are replaced. Returns None where none is
@@ -191,13 +186,13 @@ class Consolidation:
         ):
             raise Overtaken("what it was read from has changed")
         rebuilt = not reading.summary or bool(row is not None and row.withheld)
-        if not found.whole or (reading.upto == reading.after and not rebuilt):
+        if not answer.whole or (reading.upto == reading.after and not rebuilt):
             return None
         written = await self.summaries.update_in(
             connection,
             reading.conversation,
             reading.owner,
-            found.summary or reading.summary,
+            answer.summary or reading.summary,
             after=reading.after,
             revision=row.revision if row is not None else 0,
             covered=reading.upto,
@@ -207,7 +202,7 @@ class Consolidation:
         if written is None:
             raise Overtaken("another summary was written meanwhile")
         await let_go(connection, [written.id] if rebuilt else [])
-        sources = reading.said_in(found.summary or reading.summary) & (facts | reading.profile_messages)
+        sources = reading.said_in(answer.summary or reading.summary) & (facts | reading.profile_messages)
         await record(connection, written.id, sources, "covered")
         return written
 
@@ -227,14 +222,14 @@ class Consolidation:
     async def _store_facts(
         self,
         reading: ConsolidationInput,
-        found: ConsolidationAnswer,
-        named: "NamedFacts",
+        answer: ConsolidationAnswer,
+        named: NamedFacts,
         stated: dict[str, list[str]],
     ) -> list[Decision]:
         """Store the new facts, each as stated by who wrote the messages that it rests on, and apply the
         rulings on stored ones. Notes in `stated` which further messages state a fact."""
         decisions: list[Decision] = []
-        for fact in found.updates.new_facts:
+        for fact in answer.new_facts:
             if not (lines := reading.sources(fact.messages)):
                 continue
             decisions.append(decision := await self.store_fact_memory(fact, lines, reading, named))
@@ -250,7 +245,7 @@ class Consolidation:
         return decisions
 
     async def store_fact_memory(
-        self, fact: NewFact, lines: Sequence[Line], reading: ConsolidationInput, named: "NamedFacts"
+        self, fact: NewFact, lines: Sequence[Line], reading: ConsolidationInput, named: NamedFacts
     ) -> Decision:
         """Store one fact, which these messages state, by the usual rules and the model's rulings on it."""
         last = lines[-1]
@@ -271,9 +266,9 @@ class Consolidation:
         return decision
 
     async def _update_tasks(
-        self, reading: ConsolidationInput, found: ConsolidationAnswer, stated: dict[str, list[str]]
+        self, reading: ConsolidationInput, answer: ConsolidationAnswer, stated: dict[str, list[str]]
     ) -> None:
-        for task in found.updates.task_updates:
+        for task in answer.task_updates:
             if not (lines := reading.sources(task.messages)):
                 continue
             try:
@@ -296,29 +291,27 @@ class Consolidation:
     async def _extract(self, reading: ConsolidationInput, job: Job) -> ConsolidationAnswer:
         """Extract with the model; without one, or if only the companion spoke, quote."""
         if self.model is None or (reading.lines and not reading.said):
-            return ConsolidationAnswer(quoted_summary(reading, self.budget))
+            return ConsolidationAnswer(summary=quoted_summary(reading, self.budget))
         payer = job.user_id
         await self.calls.spend(payer)
         try:
             again = partial(self.calls.spend, payer)
-            found = await extract_memory_updates(self.model, reading, self.budget, again)
+            answer = await extract_memory_updates(self.model, reading, self.budget, again)
         except Exception as error:
             self._note_extraction(payer, ok=False, error=f"{type(error).__name__}: {error}"[:200])
             if (fault := self.explain(error)) is None:
                 raise
             raise fault from error
-        updates = found.updates
-        items = (*updates.new_facts, *updates.new_preferences, *updates.task_updates)
         self._note_extraction(
             payer,
-            ok=found.whole,
-            facts=len(updates.new_facts),
-            preferences=len(updates.new_preferences),
-            tasks=len(updates.task_updates),
-            without_author=sum(not reading.sources(item.messages) for item in items),
-            left_out=[fault.partition(":")[0] for fault in found.faults],
+            ok=answer.whole,
+            facts=len(answer.new_facts),
+            preferences=len(answer.new_preferences),
+            tasks=len(answer.task_updates),
+            without_author=sum(not reading.sources(item.messages) for item in answer.items),
+            left_out=[fault.partition(":")[0] for fault in answer.faults],
         )
-        return found
+        return answer
 
     def _note_extraction(self, payer: str, *, ok: bool, **details: Any) -> None:
         """Count an extraction, and log it as one structured line."""
@@ -327,12 +320,12 @@ class Consolidation:
         log.log(logging.INFO if ok else logging.WARNING, json.dumps(line, ensure_ascii=False))
 
 
-def _profile_changes(reading: ConsolidationInput, found: ConsolidationAnswer) -> list[tuple[str, Entry]]:
+def _profile_changes(reading: ConsolidationInput, answer: ConsolidationAnswer) -> list[tuple[str, Entry]]:
     """Return whose profile changes, and how, as the cited messages say; those of one person together."""
     changes: list[tuple[str, Entry]] = []
-    for preference in found.updates.new_preferences:
+    for preference in answer.new_preferences:
         if lines := reading.sources(preference.messages):
             messages = frozenset(line.message.id for line in lines)
-            entries = entries_of([preference], lines[-1].message.sent_at)
+            entries = preference.entries(lines[-1].message.sent_at)
             changes += [(lines[-1].user, replace(entry, messages=messages)) for entry in entries]
     return sorted(changes, key=lambda change: change[0])  # their locks are taken in one order

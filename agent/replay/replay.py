@@ -11,8 +11,9 @@ from typing import Any, Literal
 from agents.models.interface import Model
 from pydantic import ValidationError
 
-from agent.background.consolidation_answer import ConsolidationAnswer, extract_memory_updates, quoted_summary
+from agent.background.consolidation_answer import ConsolidationAnswer
 from agent.background.consolidation_input import ConsolidationInput
+from agent.background.consolidation_questions import extract_memory_updates, quoted_summary
 from agent.companion import Companion
 from agent.errors import BadInput
 from agent.models.choice.choose import ChosenModel
@@ -131,13 +132,13 @@ async def _consolidate_again(trace: Trace, recorded: Span, settings: Settings, u
         raise BadInput(f"{trace.summary.short} cannot be replayed: an older Hachi recorded it") from error
     calls = [one for one in recorded.spans if one.kind == "call"]
     model = answered_by(upkeep, RecordedModel(trace, calls), retries=True)
-    found = ConsolidationAnswer(quoted_summary(reading, settings.summary_budget))
+    answer = ConsolidationAnswer(summary=quoted_summary(reading, settings.summary_budget))
     with span("exchange"):
         if calls:
             with suppress(Exception):  # the recorded call failed too
-                found = await extract_memory_updates(model, reading, settings.summary_budget)
+                answer = await extract_memory_updates(model, reading, settings.summary_budget)
         if "findings" in recorded.data:
-            note(findings=found)
+            note(findings=answer)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ import pytest
 
 import agent
 import prompts
+from agent.background.consolidation_answer import ITEMS
 from agent.turn.output.answer import ANSWER_SCHEMA
-from memory.people.findings import Findings
 from memory.people.profile_entries import FIELDS, field_named
 from memory.records import TaskStatus
 from prompts import read, render
@@ -48,7 +48,7 @@ def test_looking_back_asks_for_fields_that_there_are():
     named = re.findall(r"`(\w+)`", keys)
 
     assert {field_named(key) for key in named} == set(FIELDS) - {"memory_summary"}
-    for name in Findings.model_fields:
+    for name in ITEMS:
         assert f'"{name}": []' in text
         assert f"- `{name}`:" in text
     for status in get_args(TaskStatus):

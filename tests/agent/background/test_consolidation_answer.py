@@ -12,20 +12,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.background.consolidation_answer import (
+    MOST_ITEMS,
+    ConsolidationAnswer,
     FactRuling,
-    consolidation_prompt,
-    extract_memory_updates,
+    answer_schema,
     read_answer,
 )
 from agent.background.consolidation_input import ConsolidationInput, Person
 from agent.background.consolidation_lines import MAX_MESSAGE
+from agent.background.consolidation_prompt import consolidation_prompt
+from agent.background.consolidation_questions import extract_memory_updates
 from agent.models.choice.choose import brought_model
 from agent.types.budget import Budget
 from memory.audience import PRIVATE, Place, user_key
-from memory.people.findings import Findings
 from memory.people.profile import Preferences, Profile, UserContext
+from memory.people.profile_entries import FIELDS, context_of, merged
 from memory.records import Memory, Message, Task
 from memory.sql.messages.message_rows import Line
+from memory.text import one_line
 
 NOW = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
 SUMMARY = Budget(300)
@@ -226,10 +230,30 @@ def test_an_answer_is_read_however_it_is_wrapped(written):
     found = read_answer(written, SUMMARY)
 
     assert (found.whole, found.summary) == (True, "Ana passed her driving test.")
-    assert [(fact.text, fact.importance) for fact in found.updates.new_facts] == [
+    assert [(fact.text, fact.importance) for fact in found.new_facts] == [
         ("Ana passed her driving test", "high")
     ]
-    assert [task.description for task in found.updates.task_updates] == ["Buy a car"]
+    assert [task.description for task in found.task_updates] == ["Buy a car"]
+
+
+def test_fields_are_read_by_the_names_that_models_give_them():
+    written = {
+        "Summary": "Ana rows.",
+        "facts": [{"Fact": "Ana rows", "Messages": [1]}],
+        "preferences": [{"field": "tone", "value": "casual"}],
+        "tasks": [{"Text": "Buy a boat"}],
+    }
+    read = read_answer(json.dumps(written), SUMMARY)
+    assert (read.whole, read.faults) == (True, ())
+    assert [item.words for item in read.items] == ["Ana rows", "tone: casual", "Buy a boat"]
+
+
+def test_the_form_asks_for_every_field_that_is_read_and_nothing_else():
+    form = answer_schema()
+    read = set(ConsolidationAnswer.model_fields) - {"faults", "whole"}
+    assert set(form["properties"]) == set(form["required"]) == read
+    assert set(answer_schema(["rulings"])["properties"]) == read - {"rulings"}
+    assert not form["additionalProperties"]
 
 
 PARTS = [
@@ -252,14 +276,14 @@ def test_an_answer_in_several_objects_or_with_a_list_twice_is_read_whole(written
     found = read_answer(written, SUMMARY)
 
     assert (found.whole, found.summary) == (True, "Ana rows.")
-    assert [fact.text for fact in found.updates.new_facts] == ["Ana rows", "Ana sings"]
+    assert [fact.text for fact in found.new_facts] == ["Ana rows", "Ana sings"]
 
 
 def test_of_a_second_object_that_is_cut_off_the_first_is_read_and_more_is_asked_for():
     found = read_answer("".join(map(json.dumps, PARTS))[:-6], SUMMARY)
 
     assert (found.whole, found.summary) == (False, "Ana rows.")
-    assert [fact.text for fact in found.updates.new_facts] == ["Ana rows"]
+    assert [fact.text for fact in found.new_facts] == ["Ana rows"]
 
 
 OTHER_FORMS = [
@@ -282,8 +306,8 @@ def test_what_a_model_copies_out_of_the_prompt_is_noted_nowhere():
     }
     found = read_answer(json.dumps(written), SUMMARY)
     assert found.summary == "Ana skis."
-    assert [fact.text for fact in found.updates.new_facts] == ["Ana skis"]
-    assert found.updates.task_updates == ()
+    assert [fact.text for fact in found.new_facts] == ["Ana skis"]
+    assert found.task_updates == ()
 
 
 @pytest.mark.parametrize(
@@ -293,7 +317,7 @@ def test_what_a_model_copies_out_of_the_prompt_is_noted_nowhere():
 def test_an_answer_of_another_form_is_not_whole_and_says_so(written):
     found = read_answer(written, SUMMARY)
 
-    assert (found.whole, found.summary, found.updates) == (False, "", Findings())
+    assert (found.whole, found.summary, found.items) == (False, "", ())
     assert found.faults
 
 
@@ -305,7 +329,7 @@ def test_of_an_answer_that_is_cut_off_the_items_that_are_whole_are_read(around, 
     ends = [at for at, letter in enumerate(text) if letter == "}"][2 : 3 * most : 3]
     for cut in range(len(text)):
         found = read_answer(around.format(text[:cut]), SUMMARY)
-        read = [(fact.text, fact.ttl) for fact in found.updates.new_facts]
+        read = [(fact.text, fact.ttl) for fact in found.new_facts]
         assert not found.whole
         assert read == [(fact["text"], "3d") for fact, end in zip(facts, ends, strict=False) if cut > end], (
             text[:cut]
@@ -323,9 +347,9 @@ def test_a_value_that_cannot_be_read_is_named_and_the_rest_is_read():
     found = read_answer(json.dumps(wrong), SUMMARY)
 
     assert (found.whole, found.summary, found.memory_summary) == (False, "", "")
-    assert found.updates.task_updates == ()
-    assert [fact.text for fact in found.updates.new_facts] == ["Ana passed her driving test"]
-    assert [one.key for one in found.updates.new_preferences] == ["tone"]
+    assert found.task_updates == ()
+    assert [fact.text for fact in found.new_facts] == ["Ana passed her driving test"]
+    assert [one.key for one in found.new_preferences] == ["tone"]
     named = {fault.partition(":")[0] for fault in found.faults}
     assert named == {"summary", "memory_summary", "task_updates", "rulings[0].old"}
 
@@ -362,6 +386,7 @@ def test_only_rulings_that_can_be_read_count():
     assert found.rulings == (
         FactRuling(new="#1", old="1a2b3c4d", ruling="replaces"),
         FactRuling(new="2", old="1a2b", ruling="same"),
+        FactRuling(new="a", old="b", ruling="both"),
     )
     assert read_answer(json.dumps({"summary": "", "rulings": 3}), SUMMARY).rulings == ()
 
@@ -372,7 +397,7 @@ async def test_the_model_is_asked_once_and_without_tools():
     found = await extract_memory_updates(brought_model(model), EXCHANGE, SUMMARY)
 
     [call] = model.calls
-    assert found.updates.new_preferences[0].value == "casual"
+    assert found.new_preferences[0].value == "casual"
     assert call.tools == []
     assert "I passed my driving test!" in str(call.input)
 
@@ -383,7 +408,7 @@ async def test_the_model_is_asked_once_and_without_tools():
 )
 def test_cited_numbers_are_read_however_they_are_written(written, numbers):
     fact = {"text": "Ana rows", "messages": written}
-    [found] = read_answer(json.dumps({"new_facts": [fact]}), SUMMARY).updates.new_facts
+    [found] = read_answer(json.dumps({"new_facts": [fact]}), SUMMARY).new_facts
     assert found.messages == numbers
 
 
@@ -403,3 +428,87 @@ def test_an_item_is_of_the_person_who_wrote_all_messages_that_it_cites(people, c
     lines = [line(n, "user", "x", author) for n, author in enumerate(people, 1)]
     reading = replace(EXCHANGE, lines=(*lines, line(99, "assistant", "Fine.")))
     assert [one.message.id for one in reading.sources(cited)] == [f"m{n}" for n in sources]
+
+
+def read_items(**lists: Any) -> ConsolidationAnswer:
+    return ConsolidationAnswer.model_validate(lists)
+
+
+def test_an_answer_is_read_forgivingly_where_its_meaning_is_plain():
+    read = read_items(
+        new_facts=[{"text": " Anna\nskis ", "importance": "High", "tags": ["Sport"], "why": "said so"}],
+        new_preferences=[{"key": "tone", "value": "Casual"}, {"key": "language"}],
+        task_updates=[
+            {"id": "", "description": "call", "status": "In progress"},
+            {"id": "t1", "status": "done"},
+        ],
+        thoughts="…",
+    )
+    numbers = [fact.number for fact in read_items(new_facts=[FACT, {"text": 3}, FACT]).new_facts]
+    assert numbers == [1, 3], "a fact keeps its number where another is left out"
+    [fact] = read.new_facts
+    assert (fact.text, fact.importance, fact.tags) == ("Anna skis", "high", ("Sport",))
+    assert [task.status for task in read.task_updates] == ["in_progress", "done"]
+    assert not read.task_updates[0].id
+
+
+FACT = {"text": "Anna skis", "importance": "low"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kept", "fault"),
+    [
+        ({"new_facts": "Anna skis"}, [], "new_facts"),
+        ({"new_facts": ["Anna skis", FACT]}, [{}], "new_facts[0]"),
+        ({"new_facts": [FACT | {"importance": "critical"}]}, [{"importance": "medium"}], "importance"),
+        ({"new_facts": [FACT | {"text": " "}, FACT]}, [{}], "new_facts[0].text"),
+        ({"new_facts": [FACT | {"tags": ["ski", 7, "x" * 101]}]}, [{"tags": ("ski",)}], "tags[1]"),
+        ({"new_facts": [FACT | {"tags": ["x"] * 51}]}, [{"tags": ("x",) * 50}], "tags"),
+        ({"new_facts": [FACT | {"ttl": 7, "replaces": {}}]}, [{"ttl": None, "replaces": None}], "ttl"),
+        ({"new_facts": [FACT] * 10_000}, [{}] * MOST_ITEMS, "new_facts"),
+        ({"new_preferences": [{"key": "level", "value": "wizard"}]}, [], "new_preferences[0]"),
+        ({"new_preferences": [{"key": "name", "value": ["Anna", "Ben"]}]}, [], "new_preferences[0]"),
+        ({"new_preferences": [{"key": "goals", "value": {"first": "ski"}}]}, [], "new_preferences[0].value"),
+        ({"new_preferences": [{"key": "goals", "value": ["ski"] * 51}]}, [], "new_preferences[0].value"),
+        ({"new_preferences": [{"key": "food", "value": "x" * 500}]}, [], "new_preferences[0]"),
+        ({"new_preferences": [{"value": "x"}]}, [], "new_preferences[0].key"),
+        ({"task_updates": [{"description": "call", "status": "finished"}]}, [{"status": None}], "status"),
+        ({"task_updates": [{"description": " ", "status": "open"}]}, [], "task_updates[0]"),
+        ({"task_updates": [{"id": 4, "description": "call"}]}, [{"id": None}], "id"),
+    ],
+)
+def test_one_wrong_value_costs_that_value_and_nothing_else(wrong: Any, kept: Any, fault: str):
+    [(name, _)], faults = wrong.items(), list[str]()
+    whole = {"new_facts": [FACT], "new_preferences": [{"key": "name", "value": "Anna"}]}
+
+    read = ConsolidationAnswer.model_validate(whole | wrong, context=faults)
+
+    items = [one.model_dump() for one in getattr(read, name)]
+    assert len(items) == len(kept)
+    assert all(item | expected == item for item, expected in zip(items, kept, strict=True))
+    assert faults[0].partition(":")[0].startswith(fault)
+    assert all(getattr(read, other) for other in whole if other != name), "the rest is read"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+ITEM = st.dictionaries(
+    st.sampled_from(["text", "importance", "tags", "key", "value", "id", "description", "status"]),
+    JSON | st.sampled_from(["tone", "goals", "name", "bullets", "open", "low"]),
+)
+
+
+@settings(max_examples=30)
+@given(
+    st.dictionaries(
+        st.sampled_from(["new_facts", "new_preferences", "task_updates"]), JSON | st.lists(ITEM, max_size=3)
+    )
+)
+def test_what_is_read_of_any_answer_can_be_applied(answer: dict[str, Any]):
+    read = ConsolidationAnswer.model_validate(answer)
+    entries = [entry for new in read.new_preferences for entry in new.entries(NOW)]
+    context_of(merged((), entries)).to_json()
+    assert all(entry.field in FIELDS and entry.value == one_line(entry.value) for entry in entries)

@@ -9,7 +9,7 @@ import pytest
 from scripted_server import Call, Say, answer
 
 import prompts
-from agent.background import consolidation_answer
+from agent.background import consolidation_answer, consolidation_prompt, consolidation_questions
 from agent.models.ask import RequestedSchema
 from agent.replay.replay import replay
 from agent.tracing import setup
@@ -83,21 +83,21 @@ CODE: dict[str, tuple[Any, str, Any, str]] = {
         "what became",
     ),
     "the question of consolidation": (
-        consolidation_answer,
+        consolidation_questions,
         "consolidation_prompt",
         lambda *_: "Anything?",
         "consolidation, message 1",
     ),
     "the form of consolidation": (
-        consolidation_answer,
-        "_schema",
+        consolidation_questions,
+        "answer_schema",
         lambda _: {"a": 1},
         "consolidation, response_format",
     ),
     "the reading of consolidation": (
-        consolidation_answer,
+        consolidation_questions,
         "read_answer",
-        lambda *_: consolidation_answer.ConsolidationAnswer("changed"),
+        lambda *_: consolidation_answer.ConsolidationAnswer(summary="changed"),
         "consolidation, what was read",
     ),
 }
@@ -146,7 +146,7 @@ async def test_forty_changes_are_named(whole, pet_at, first_way, monkeypatch):
     for name in PROMPTS:
         with monkeypatch.context() as patch:
             new = lambda asked, name=name: read(asked) + "\nMiaow." * (asked == name)  # noqa: E731
-            for module in (setup, prompts, prompt, consolidation_answer):
+            for module in (setup, prompts, prompt, consolidation_prompt):
                 patch.setattr(module, "read", new)
             named[name] = (await first(pet, whole), f"{name}.md changed")
     search = registry.TOOLS[0]

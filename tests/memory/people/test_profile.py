@@ -13,9 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from memory.people.findings import MOST_UPDATES, Findings, NewPreference, entries_of
 from memory.people.profile import Preferences, Profile, UserContext
-from memory.people.profile_entries import FIELDS, Entry, context_of, entry_for, field_named, merged
+from memory.people.profile_entries import Entry, context_of, entries_found, entry_for, field_named, merged
 from memory.records import Memory, Task
 from memory.text import one_line
 
@@ -27,11 +26,8 @@ def at(minute: int) -> datetime:
 
 
 def told(*pairs: tuple[str, Any], minute: int = 0) -> list[Entry]:
-    return entries_of([NewPreference(key=key, value=value) for key, value in pairs], at(minute))
-
-
-def updates(**lists: Any) -> Findings:
-    return Findings.model_validate(lists)
+    flat = ((key, tuple(value) if isinstance(value, list) else value) for key, value in pairs)
+    return [entry for key, value in flat for entry in entries_found(key, value, at(minute))]
 
 
 def test_a_zone_is_an_iana_name_in_its_own_spelling() -> None:
@@ -163,89 +159,8 @@ def test_an_item_of_a_list_is_known_by_its_folded_text() -> None:
     assert len(long.item) < 100 < len(long.value)
 
 
-def test_an_answer_is_read_forgivingly_where_its_meaning_is_plain() -> None:
-    read = updates(
-        new_facts=[{"text": " Anna\nskis ", "importance": "High", "tags": ["Sport"], "why": "said so"}],
-        new_preferences=[{"key": "tone", "value": "Casual"}, {"key": "language"}],
-        task_updates=[
-            {"id": "", "description": "call", "status": "In progress"},
-            {"id": "t1", "status": "done"},
-        ],
-        thoughts="…",
-    )
-    numbers = [fact.number for fact in updates(new_facts=[FACT, {"text": 3}, FACT]).new_facts]
-    assert numbers == [1, 3], "a fact keeps its number where another is left out"
-    [fact] = read.new_facts
-    assert (fact.text, fact.importance, fact.tags) == ("Anna skis", "high", ("Sport",))
-    assert [task.status for task in read.task_updates] == ["in_progress", "done"]
-    assert not read.task_updates[0].id
-
-
-FACT = {"text": "Anna skis", "importance": "low"}
-
-
-@pytest.mark.parametrize(
-    ("wrong", "kept", "fault"),
-    [
-        ({"new_facts": "Anna skis"}, [], "new_facts"),
-        ({"new_facts": ["Anna skis", FACT]}, [{}], "new_facts[0]"),
-        ({"new_facts": [FACT | {"importance": "critical"}]}, [{"importance": "medium"}], "importance"),
-        ({"new_facts": [FACT | {"text": " "}, FACT]}, [{}], "new_facts[0].text"),
-        ({"new_facts": [FACT | {"tags": ["ski", 7, "x" * 101]}]}, [{"tags": ("ski",)}], "tags[1]"),
-        ({"new_facts": [FACT | {"tags": ["x"] * 21}]}, [{"tags": ("x",) * 20}], "tags"),
-        ({"new_facts": [FACT | {"ttl": 7, "replaces": {}}]}, [{"ttl": None, "replaces": None}], "ttl"),
-        ({"new_facts": [FACT] * 10_000}, [{}] * MOST_UPDATES, "new_facts"),
-        ({"new_preferences": [{"key": "level", "value": "wizard"}]}, [], "new_preferences[0]"),
-        ({"new_preferences": [{"key": "name", "value": ["Anna", "Ben"]}]}, [], "new_preferences[0]"),
-        ({"new_preferences": [{"key": "goals", "value": {"first": "ski"}}]}, [], "new_preferences[0].value"),
-        ({"new_preferences": [{"key": "goals", "value": ["ski"] * 51}]}, [], "new_preferences[0].value"),
-        ({"new_preferences": [{"key": "food", "value": "x" * 500}]}, [], "new_preferences[0]"),
-        ({"new_preferences": [{"value": "x"}]}, [], "new_preferences[0].key"),
-        ({"task_updates": [{"description": "call", "status": "finished"}]}, [{"status": None}], "status"),
-        ({"task_updates": [{"description": " ", "status": "open"}]}, [], "task_updates[0]"),
-        ({"task_updates": [{"id": 4, "description": "call"}]}, [{"id": None}], "id"),
-    ],
-)
-def test_one_wrong_value_costs_that_value_and_nothing_else(wrong: Any, kept: Any, fault: str) -> None:
-    [(name, _)], faults = wrong.items(), list[str]()
-    whole = {"new_facts": [FACT], "new_preferences": [{"key": "name", "value": "Anna"}]}
-
-    read = Findings.model_validate(whole | wrong, context=faults)
-
-    items = [one.model_dump() for one in getattr(read, name)]
-    assert len(items) == len(kept)
-    assert all(item | expected == item for item, expected in zip(items, kept, strict=True))
-    assert faults[0].partition(":")[0].startswith(fault)
-    others = Findings.model_validate({key: value for key, value in whole.items() if key != name})
-    assert read.model_copy(update={name: ()}) == others.model_copy(update={name: ()})
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
-    max_leaves=6,
-)
-ITEM = st.dictionaries(
-    st.sampled_from(["text", "importance", "tags", "key", "value", "id", "description", "status"]),
-    JSON | st.sampled_from(["tone", "goals", "name", "bullets", "open", "low"]),
-)
-
-
-@settings(max_examples=30)
-@given(
-    st.dictionaries(
-        st.sampled_from(["new_facts", "new_preferences", "task_updates"]), JSON | st.lists(ITEM, max_size=3)
-    )
-)
-def test_what_is_read_of_any_answer_can_be_applied(answer: dict[str, Any]) -> None:
-    read = Findings.model_validate(answer)
-    entries = entries_of(read.new_preferences, NOW)
-    context_of(merged((), entries)).to_json()
-    assert all(entry.field in FIELDS and entry.value == one_line(entry.value) for entry in entries)
-
-
 def test_preferences_become_entries_of_their_fields_or_notes() -> None:
-    assert told(("Tone", "CASUAL"), ("prefers bullets", 1), ("profile.goals", ["Ski", " ", "Swim"])) == [
+    assert told(("Tone", "CASUAL"), ("prefers bullets", 1), ("profile.goals", ["Ski", "", "Swim"])) == [
         Entry("preferences.tone", "", "casual", NOW),
         Entry("preferences.prefers_bullets", "", "true", NOW),
         Entry("profile.goals", "ski", "Ski", NOW),
@@ -257,7 +172,7 @@ def test_preferences_become_entries_of_their_fields_or_notes() -> None:
     assert [entry.value for entry in found] == notes
 
 
-@pytest.mark.parametrize("nothing", [None, "", "  ", []])
+@pytest.mark.parametrize("nothing", [None, "", []])
 def test_a_null_forgets_a_single_field_and_nothing_else(nothing: Any) -> None:
     found = told(("name", nothing), ("goals", nothing), ("food", nothing))
     assert found == [Entry("profile.name", "", "", NOW)]

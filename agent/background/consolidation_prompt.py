@@ -1,0 +1,117 @@
+"""The prompt of a consolidation. What people said is quoted in each part of it, so that none of it can pass
+for a line of ours."""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from agent.background.consolidation_input import KNOWN_FACTS, ConsolidationInput
+from agent.background.consolidation_lines import both_ends
+from agent.turn.context.budget import Purse, newest_that_fit
+from agent.turn.context.user_snippet import (
+    clock,
+    fact_lines,
+    line,
+    moment,
+    serialize_user_context_snippet,
+)
+from agent.types.budget import Budget
+from memory.records import Memory
+from memory.text.quoting import joined, numbered, speaker
+from prompts import read, render
+
+KNOWN = Budget(1_500)
+"""Of all who spoke. The extraction sees more of it than the conversation does, because it updates it."""
+STORED = Budget(2_000)
+NEAR = Budget(2_000)
+TO_SUMMARISE = Budget(2_000)
+REREAD = Budget(3_000)
+"""What people said before, where the summary is written again."""
+
+
+def consolidation_prompt(reading: ConsolidationInput, summary: Budget) -> str:
+    return render(
+        "consolidation",
+        now=clock(reading.now, reading.zone),
+        previous=_quoted(_previous(reading) or ["(none yet)"]),
+        known=_quoted(_known(reading) or ["(nothing)"]),
+        noted=_facts(reading, reading.stored, STORED),
+        near=_facts(reading, reading.near, NEAR),
+        messages=transcript(reading),
+        focus=read(f"focus_{reading.mode}"),
+        more="".join(f', "{name}": …' for name, asked in extras(reading).items() if asked),
+        characters=str(summary.characters),
+        asked="\n".join(_asked(reading)),
+    )
+
+
+def extras(reading: ConsolidationInput) -> dict[str, bool]:
+    """Return whether the fields that are not always asked for are."""
+    return {"memory_summary": bool(reading.to_summarise), "rulings": reading.rulable}
+
+
+def _quoted(lines: Iterable[str]) -> str:
+    return "\n".join(f"> {text}" for text in lines)
+
+
+def _previous(reading: ConsolidationInput) -> list[str]:
+    """Return the summary so far or, where it was withheld, what people said before: the newest lines that
+    fit, in order, each with its time."""
+    if reading.summary:
+        return [line(text, None) for text in reading.summary.splitlines()]
+    said = [
+        f'[{moment(one.sent_at, reading.zone)}] "{speaker(one.author)}": {joined(both_ends(one.text))}'
+        for one in reading.earlier
+    ]
+    return newest_that_fit([(text, text) for text in said], REREAD)
+
+
+def transcript(reading: ConsolidationInput, only: Collection[int] = ()) -> str:
+    """Quote the messages, a line each, or `only` those of people with these numbers. Only the companion's
+    lines begin with =>."""
+    lines, number = list[str](), 0
+    for message in (one.message for one in reading.lines):
+        replied = message.role == "assistant"
+        number += not replied
+        if only and (replied or number not in only):
+            continue
+        text = both_ends(message.text)
+        told = f"=> {joined(text)}" if replied else numbered(number, message.author, text)
+        lines.append(f"[{moment(message.sent_at, reading.zone)}] {told}")
+    return _quoted(lines or ["(nothing new)"])
+
+
+def _known(reading: ConsolidationInput) -> list[str]:
+    """Return what is known of each person, below their name."""
+    lines = list[str]()
+    for person in reading.people:
+        budget = replace(KNOWN, amount=KNOWN.amount // len(reading.people))
+        known = serialize_user_context_snippet(person.known, budget, KNOWN_FACTS, now=reading.now)
+        told = [text.removeprefix("> ") for text in known.splitlines()]
+        lines += [f'"{speaker(person.name)}":', *(told or ["(nothing)"])]
+    return lines
+
+
+def _facts(reading: ConsolidationInput, facts: Sequence[Memory], budget: Budget) -> str:
+    """Return one line per fact, as many as fit the budget: in a place with who told it, in private with where
+    others were told."""
+    names = {person.user: person.name for person in reading.people}
+    if reading.place.private:
+        notes = {fact.id: fact.place for fact in facts if fact.place != str(reading.place)}
+    else:
+        notes = {fact.id: speaker(names.get(fact.user_id, fact.user_id)) for fact in facts}
+    return _that_fit(fact_lines(facts, reading.zone, reading.now, notes), budget)
+
+
+def _that_fit(lines: Iterable[str], budget: Budget) -> str:
+    purse = Purse(budget)
+    return _quoted([text for text in lines if purse.take(text)] or ["(nothing)"])
+
+
+def _asked(reading: ConsolidationInput) -> Iterator[str]:
+    if reading.no_longer:
+        yield render("consolidation_no_longer", facts=_that_fit(reading.no_longer, STORED))
+    if reading.to_summarise:
+        facts = _facts(reading, reading.to_summarise, TO_SUMMARISE)
+        yield render("consolidation_memory_summary", facts=facts)
+    if reading.rulable:
+        yield read("consolidation_rulings")

@@ -1,0 +1,147 @@
+"""Asks the model for the changes of a consolidation, and whose an item is that cites several people.
+
+Where it does not say, the item belongs to the person whose messages hold its names and values. One of which
+that is true of nobody, or of several, cites nothing then, and is dropped.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Annotated
+
+import openai
+from agents import ModelRefusalError
+
+from agent.background.consolidation_answer import (
+    ITEMS,
+    Cited,
+    ConsolidationAnswer,
+    Item,
+    NewPreference,
+    Written,
+    answer_schema,
+    list_of,
+    read_answer,
+    schema_of,
+)
+from agent.background.consolidation_input import ConsolidationInput
+from agent.background.consolidation_prompt import consolidation_prompt, extras, transcript
+from agent.models.ask import ask
+from agent.models.choice.choose import ChosenModel
+from agent.models.json_objects import object_with
+from agent.turn.context.budget import newest_that_fit
+from agent.turn.context.user_snippet import line
+from agent.types.budget import Budget
+from memory.index.bm25 import stems
+from memory.process.breaker import NotNow
+from memory.text.quoting import speaker
+from prompts import render
+
+REFUSED = (ModelRefusalError, openai.BadRequestError, openai.UnprocessableEntityError)
+"""What a model or its server raises about what it does not answer."""
+MOST_QUOTES, LONGEST_QUOTE = 5, 240
+"""How many messages a summary without a model quotes, and how many characters of each."""
+_WORD = re.compile(r"\w+")
+
+
+class _Citation(Written):
+    note: Cited = ()
+    """The number of the item."""
+    messages: Cited = ()
+
+
+class _Citations(Written):
+    citations: Annotated[tuple[_Citation, ...], list_of(schema_of(_Citation))] = ()
+
+
+async def _free() -> None:
+    """Count no call."""
+
+
+async def extract_memory_updates(
+    chosen: ChosenModel,
+    reading: ConsolidationInput,
+    summary: Budget,
+    spend: Callable[[], Awaitable[None]] = _free,
+) -> ConsolidationAnswer:
+    """Ask the model, and where items cite several people, `spend` and ask once more. A refusal, by it or by
+    the server, is an answer that is not whole. Errors of the model's library pass through."""
+    left_out = [name for name, asked in extras(reading).items() if not asked]
+    question = consolidation_prompt(reading, summary)
+    try:
+        answer = read_answer(await ask(chosen, "consolidation", question, answer_schema(left_out)), summary)
+    except REFUSED as error:
+        refused = f"{type(error).__name__}: {line(str(error))}"
+        return ConsolidationAnswer(faults=(refused,), whole=False)
+    return await _with_one_author_each(chosen, reading, answer, spend)
+
+
+def quoted_summary(reading: ConsolidationInput, summary: Budget) -> str:
+    """Return the summary without a model: the newest lines of the one before, and of what people said since
+    then in their words, that fit."""
+    said = [*reading.earlier, *(one.message for one in reading.said)]
+    quoted = [f"{speaker(one.author)}: {line(one.text, LONGEST_QUOTE)}" for one in said]
+    lines = dict.fromkeys([*reading.summary.splitlines(), *quoted])
+    return "\n".join(newest_that_fit([(text, text) for text in [*lines][-MOST_QUOTES:]], summary))
+
+
+async def _with_one_author_each(
+    chosen: ChosenModel,
+    reading: ConsolidationInput,
+    answer: ConsolidationAnswer,
+    spend: Callable[[], Awaitable[None]],
+) -> ConsolidationAnswer:
+    """Return the answer with items each of which cites one person's messages or none, and faults that name
+    those that cite none now. `spend` counts the call before it is made; where it raises NotNow, the words
+    alone decide."""
+    lists: dict[str, list[Item]] = {name: [*getattr(answer, name)] for name in ITEMS}
+    mixed = [
+        (items, at, f"{name}[{at}]")
+        for name, items in lists.items()
+        for at, item in enumerate(items)
+        if len({said.user for said in reading.cited(item.messages)}) > 1
+    ]
+    if not mixed:
+        return answer
+    stating: Mapping[int, Sequence[int]] = {}
+    with suppress(*REFUSED, NotNow):
+        await spend()
+        stating = await _ask_again(chosen, reading, [items[at] for items, at, _ in mixed])
+    faults = [*answer.faults]
+    for number, (items, at, where) in enumerate(mixed, 1):
+        item = items[at]
+        named = tuple(message for message in stating.get(number, ()) if message in item.messages)
+        messages = named if named and reading.sources(named) else _by_words(reading, item)
+        items[at] = item.model_copy(update={"messages": messages})
+        if not messages:
+            faults.append(f"{where}: it cites several people, and none of them alone says it")
+    lists_again = {name: tuple(items) for name, items in lists.items()}
+    return answer.model_copy(update={**lists_again, "faults": tuple(faults)})
+
+
+async def _ask_again(
+    chosen: ChosenModel, reading: ConsolidationInput, items: Sequence[Item]
+) -> Mapping[int, Sequence[int]]:
+    """Return which messages state each item, by its number from 1, as far as the model says."""
+    notes = "\n".join(f"> #{number} {line(item.words)}" for number, item in enumerate(items, 1))
+    cited = {number for item in items for number in item.messages}
+    question = render("consolidation_citations", messages=transcript(reading, cited), notes=notes)
+    written = await ask(chosen, "consolidation_citations", question, schema_of(_Citations))
+    answer = _Citations.model_validate(object_with(written, "citations") or {})
+    return {note: one.messages for one in answer.citations for note in one.note}
+
+
+def _by_words(reading: ConsolidationInput, item: Item) -> tuple[int, ...]:
+    """Return the cited messages of the only person whose messages, signed with their name, hold all names and
+    values of the item that any of them holds."""
+    numbers, words = dict[str, list[int]](), dict[str, frozenset[int]]()
+    for number in item.messages:
+        for said in reading.cited([number]):
+            numbers.setdefault(said.user, []).append(number)
+            signed = f"{said.message.author} {said.message.text}"
+            words[said.user] = words.get(said.user, frozenset()) | stems(signed)
+    every = isinstance(item, NewPreference)
+    marks = [word for word in _WORD.findall(item.words) if every or not word.islower()]
+    telling = stems(" ".join(marks)) & frozenset[int]().union(*words.values())
+    holding = [user for user, held in words.items() if telling <= held]
+    return tuple(numbers[holding[0]]) if telling and len(holding) == 1 else ()
