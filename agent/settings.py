@@ -34,7 +34,6 @@ from agent.types import model_address
 from agent.types.budget import Budget
 from agent.types.home_files import read_settings_file
 from agent.types.model_address import ProviderName
-from agent.types.price import read_prices
 
 DEFAULT_MODEL = "gpt-5-mini"
 
@@ -50,11 +49,6 @@ Ids = Annotated[
     PlainSerializer(lambda ids: ",".join(map(str, sorted(ids)))),
 ]
 BudgetSetting = Annotated[Budget, NoDecode, BeforeValidator(Budget.parse), PlainSerializer(str)]
-
-
-def _prices(value: str) -> str:
-    read_prices(value)
-    return value
 
 
 def _patterns(value: str) -> str:
@@ -267,8 +261,6 @@ class Settings(BaseSettings):
     """Regular expressions, one a line; matches are removed from traces before they are written."""
     trace_days: Annotated[float, Field(gt=0)] | None = 30.0
     """Traces are deleted after so many days; `none` keeps them."""
-    prices: Annotated[str, AfterValidator(_prices)] = ""
-    """What a million tokens cost, by model: `gpt-5-mini=0.25/2/0.025 mine=1/2` (in, out, cached)."""
     otlp_endpoint: Annotated[str, Field(pattern=r"^https?://")] | None = None
     """An OpenTelemetry collector that gets each trace too, by OTLP over HTTP: `http://127.0.0.1:4318`."""
     http_rate: Annotated[int, Field(ge=0, le=1_000_000)] = 600

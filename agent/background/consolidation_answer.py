@@ -54,6 +54,10 @@ def list_of(item: dict[str, Any]) -> Schema:
     return Schema({"type": "array", "items": item, "maxItems": 4})
 
 
+def _enum(kind: Any) -> Schema:
+    return Schema({"type": "string", "enum": [*get_args(kind)]})
+
+
 def schema_of(model: type[BaseModel], left_out: Collection[str] = ()) -> dict[str, Any]:
     """Return the JSON schema of the fields that have one. OpenAI's strict mode accepts it without bounds."""
     marks = {name: field.metadata for name, field in model.model_fields.items() if name not in left_out}
@@ -73,6 +77,9 @@ def _original(text: str) -> str:
     if is_echo(text):
         raise ValueError("is copied out of the prompt")
     return text
+
+
+_Original = AfterValidator(_original)
 
 
 class Written(BaseModel):
@@ -132,14 +139,14 @@ Cited = Annotated[
 ]
 """The numbers of the messages that state an item, from 1."""
 _ShortId = Schema(_text(36, "null"))
+_Values = Annotated[tuple[Annotated[str, line(4000, required=False)], ...], Field(max_length=MOST_ITEMS)]
+Importance = Literal["low", "medium", "high"]
 
 
 class NewFact(Written):
-    text: Annotated[str, line(2000), AfterValidator(_original), Schema(_text())] = _field("text fact content")
+    text: Annotated[str, line(2000), _Original, Schema(_text())] = _field("text fact content")
     messages: Cited = _field("messages message cites", ())
-    importance: Annotated[
-        Literal["low", "medium", "high"], Word, Schema({"type": "string", "enum": ["low", "medium", "high"]})
-    ] = "medium"
+    importance: Annotated[Importance, Word, _enum(Importance)] = "medium"
     tags: Annotated[tuple[Name, ...], list_of(_text(40))] = _field("tags subjects", ())
     ttl: Annotated[str | None, _ShortId] = None
     """How long it holds, as the model wrote it."""
@@ -159,14 +166,7 @@ class NewPreference(Written):
     needed = "value"
     key: Annotated[Name, Schema(_text())] = _field("key field")
     value: Annotated[
-        bool
-        | int
-        | float
-        | str
-        | Annotated[tuple[Annotated[str, line(4000, required=False)], ...], Field(max_length=MOST_ITEMS)]
-        | None,
-        line(4000, required=False),
-        Schema(_text()),
+        bool | int | float | str | _Values | None, line(4000, required=False), Schema(_text())
     ] = None
     messages: Cited = _field("messages message cites", ())
     replaces: Annotated[str | None, line(4000, required=False), _ShortId] = None
@@ -191,13 +191,11 @@ class TaskUpdate(Written):
         "id task", None
     )
     """None or empty: a new task, or the task that the description matches."""
-    description: Annotated[str, line(1000, required=False), AfterValidator(_original), Schema(_text())] = (
-        _field("description text", "")
+    description: Annotated[str, line(1000, required=False), _Original, Schema(_text())] = _field(
+        "description text", ""
     )
     messages: Cited = _field("messages message cites", ())
-    status: Annotated[
-        TaskStatus | None, Word, Schema({"type": "string", "enum": list(get_args(TaskStatus))})
-    ] = None
+    status: Annotated[TaskStatus | None, Word, _enum(TaskStatus)] = None
     """None: a task keeps its own, and a new one is open."""
 
     @model_validator(mode="after")
@@ -224,12 +222,12 @@ class FactRuling(Written):
     ruling: Annotated[Ruling | Literal["both"], Schema({"type": "string", "enum": [*RULINGS, "both"]})]
 
 
-def _without_copied_lines(text: str) -> str:
+def _without_copies(text: str) -> str:
     return "\n".join(part for part in text.splitlines() if not is_echo(part))
 
 
 class ConsolidationAnswer(Written):
-    summary: Annotated[str, AfterValidator(_without_copied_lines), Schema(_text(1_000))] = ""
+    summary: Annotated[str, AfterValidator(_without_copies), Schema(_text(1_000))] = _field("summary", "")
     """Of the conversation; empty if the model wrote none."""
     new_facts: Annotated[tuple[NewFact, ...], list_of(schema_of(NewFact))] = _field("newfacts facts", ())
     new_preferences: Annotated[tuple[NewPreference, ...], list_of(schema_of(NewPreference))] = _field(
@@ -240,7 +238,7 @@ class ConsolidationAnswer(Written):
     )
     memory_summary: Annotated[str | None, Schema(_text(500))] = _field("memorysummary", None)
     """Of the person's facts; empty if the model wrote none."""
-    rulings: Annotated[tuple[FactRuling, ...], list_of(schema_of(FactRuling))] = ()
+    rulings: Annotated[tuple[FactRuling, ...], list_of(schema_of(FactRuling))] = _field("rulings", ())
     faults: tuple[str, ...] = ()
     """Which values of the answer could not be read, and why."""
     whole: bool = True
@@ -264,17 +262,10 @@ class ConsolidationAnswer(Written):
 
 ITEMS = ("new_facts", "new_preferences", "task_updates")
 _NAMES = {
-    alias: name
+    str(alias): name
     for name, field in ConsolidationAnswer.model_fields.items()
-    for alias in (
-        field.validation_alias.choices if isinstance(field.validation_alias, AliasChoices) else [name]
-    )
-    if name not in ("faults", "whole")
+    for alias in getattr(field.validation_alias, "choices", ())
 }
-
-
-def answer_schema(left_out: Collection[str] = ()) -> dict[str, Any]:
-    return schema_of(ConsolidationAnswer, left_out)
 
 
 def read_answer(answer: str, summary: Budget) -> ConsolidationAnswer:

@@ -19,7 +19,6 @@ from agent.background.consolidation_answer import (
     Item,
     NewPreference,
     Written,
-    answer_schema,
     list_of,
     read_answer,
     schema_of,
@@ -68,8 +67,9 @@ async def extract_memory_updates(
     the server, is an answer that is not whole. Errors of the model's library pass through."""
     left_out = [name for name, asked in extras(reading).items() if not asked]
     question = consolidation_prompt(reading, summary)
+    form = schema_of(ConsolidationAnswer, left_out)
     try:
-        answer = read_answer(await ask(chosen, "consolidation", question, answer_schema(left_out)), summary)
+        answer = read_answer(await ask(chosen, "consolidation", question, form), summary)
     except REFUSED as error:
         refused = f"{type(error).__name__}: {line(str(error))}"
         return ConsolidationAnswer(faults=(refused,), whole=False)

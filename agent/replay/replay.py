@@ -89,8 +89,6 @@ async def replay(pet: Companion, whole: TraceWithJobs, options: ReplayOptions | 
         after = await run_turn(trace, replace(built, prompt=prompt), settings, asks, tools, turn)
     finally:
         await chosen.close()
-    cost = pet.traces.prices.cost(after.summary)
-    after = replace(after, summary=replace(after.summary, cost=cost))
     found = [one async for one in found_otherwise(pet, trace, after)] if reading else []
     found += differences(trace, after)
     if whole.jobs and not live:

@@ -5,8 +5,6 @@ The context, the model and the tools answer as recorded; everything else is toda
 
 import asyncio
 import json
-import re
-import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,28 +19,20 @@ from agent.tracing.differences import Difference, differences
 from agent.tracing.render.export import read_exported, trace_json
 from agent.tracing.render.text import json_text
 from agent.tracing.trace import Trace, TraceWithJobs, read_data
-from memory.audience import Place
 from tools.registry import TOOLS, Tool, ToolResult
 
-NAME_LENGTH = 60
-"""Characters of the message in the test's name."""
 NO_SERVER = dict.fromkeys(("openai_api_key", "openai_base_url", "provider", "upkeep_model"))
 FOR_SERVERS = (", settings", ", response_format")
 """Of a request, what depends on the server that is asked."""
 
-_TEST = '''"""{title}
-
-Made by `hachi traces to-test {short}`, and yours to edit.
-"""
-
-from pathlib import Path
+_TEST = """from pathlib import Path
 
 from hachi.testing import take_again
 
 
-def test_{name}() -> None:
-    assert take_again(Path(__file__).with_name("{file}")).differences == []
-'''
+def test_{name}_goes_as_recorded() -> None:
+    assert take_again(Path(__file__).with_name("{name}.json")).differences == []
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,22 +111,8 @@ def _others(trace: Trace) -> list[Tool]:
 
 async def make_test(whole: TraceWithJobs) -> dict[str, str]:
     """Return the two files by name. Raises BadInput if the turn cannot be replayed."""
-    trace, summary = whole.trace, whole.trace.summary
+    trace, name = whole.trace, f"trace_{whole.trace.summary.short}"
     context_of(trace)  # raises
-    stem, said = f"trace_{summary.short}", " ".join(summary.said.split())[:NAME_LENGTH]
-    title = f"{summary.user} in {Place.of_key(summary.place)} on {summary.started_at:%Y-%m-%d}: {said}"
-    kept = replace(whole, trace=replace(trace, summary=replace(summary, process="")))
+    kept = replace(whole, trace=replace(trace, summary=replace(trace.summary, process="")))
     file = [trace_json(kept) | {"finds": await search_again(trace)}]
-    names = {"short": summary.short, "name": _identifier(said), "file": f"{stem}.json"}
-    test = _TEST.format(title=_docstring(title), **names)
-    return {f"test_{stem}.py": test, f"{stem}.json": json_text(file, indent=1) + "\n"}
-
-
-def _identifier(said: str) -> str:
-    """Return the message as a Python name of ASCII letters and digits."""
-    plain = unicodedata.normalize("NFKD", said.lower()).encode("ascii", "ignore").decode()
-    return "_".join(re.findall(r"[a-z0-9]+", plain))[:NAME_LENGTH].strip("_") or "the_turn"
-
-
-def _docstring(text: str) -> str:
-    return "".join(c if c.isprintable() else " " for c in text).replace("\\", "\\\\").replace('"', "'")
+    return {f"test_{name}.py": _TEST.format(name=name), f"{name}.json": json_text(file, indent=1) + "\n"}

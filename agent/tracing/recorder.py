@@ -117,13 +117,13 @@ class Recorder:
         traces: Traces,
         serializer: Serializer,
         clock: Callable[[], datetime],
-        listeners: Sequence[Listener] = (),
+        listener: Listener | None = None,
         *,
         on: bool = True,
         breaker: Breaker | None = None,
     ) -> None:
         self._on, self._traces, self._serializer = on, traces, serializer
-        self._clock, self._listeners = clock, listeners
+        self._clock, self._listener = clock, listener
         self._running: dict[str, TraceRecording] = {}
         self._ended: list[TraceRecording] = []
         self._waiting: list[_Serialized] = []
@@ -246,9 +246,9 @@ class Recorder:
                 log.warning("the trace %s could not be written: %r", recorded.id, error)
                 continue
             found.append((source, stored))
-            for listener in () if recorded.open or not stored.body else self._listeners:
+            if self._listener and stored.body and not recorded.open:
                 try:
-                    listener(stored.summary, stored.body or b"")
+                    self._listener(stored.summary, stored.body)
                 except Exception as error:
                     log.warning("a trace could not be sent on: %s", error)
         return found
@@ -299,7 +299,7 @@ class Recorder:
             self._waiting = [(source, one.without(set(ids))) for source, one in self._waiting]
 
     async def close(self) -> None:
-        """Write all finished traces and close the listeners. What takes longer than `FLUSH_TIMEOUT` is
+        """Write all finished traces and close the listener. What takes longer than `FLUSH_TIMEOUT` is
         dropped."""
         self._closing = True
         last = asyncio.create_task(self._flush(last=True))
@@ -310,9 +310,9 @@ class Recorder:
         await asyncio.wait([asyncio.gather(*tasks, return_exceptions=True)], timeout=FLUSH_TIMEOUT)
         if self._waiting:
             log.warning("%d traces could not be written and are dropped", len(self._waiting))
-        for listener in self._listeners:
+        if self._listener:
             try:
-                await asyncio.to_thread(listener.close)
+                await asyncio.to_thread(self._listener.close)
             except Exception as error:
                 log.warning("the last traces could not be sent on: %s", str(error) or type(error).__name__)
 

@@ -43,22 +43,8 @@ MAX_TEXT = 100_000
 LARGE = 1_000_000
 """Bytes of a whole trace above which each text is cut to `MAX_TEXT`."""
 WITHOUT_CONTENT = frozenset(
-    (
-        *(
-            "usage",
-            "ok",
-            "well_formed",
-            "tries",
-            "limit",
-            "found",
-            "given",
-            "first",
-            "finish",
-            "cut",
-            "narrow",
-        ),
-        *("sections", "question_at", "question_sections"),
-    )
+    "usage ok well_formed tries limit found given first finish cut narrow "
+    "sections question_at question_sections".split()
 )
 """The data of a span that is stored when content is not."""
 MADE_BY_KEY = "maker"

@@ -36,20 +36,19 @@ def open_recorder(
     redaction = redaction_of(settings)
     made = made_by(settings, tools)
     serializer = Serializer(settings.trace_content, redaction, made, surface, this_process())
-    listeners = _listeners(settings, breakers["collector"])
-    return Recorder(
-        traces, serializer, clock, listeners, on=settings.traces, breaker=breakers["traces database"]
-    )
+    sender = _sender(settings, breakers["collector"])
+    breaker = breakers["traces database"]
+    return Recorder(traces, serializer, clock, sender, on=settings.traces, breaker=breaker)
 
 
-def _listeners(settings: Settings, breaker: Breaker) -> list[Listener]:
+def _sender(settings: Settings, breaker: Breaker) -> Listener | None:
     if not settings.traces or settings.otlp_endpoint is None:
-        return []
+        return None
     try:
         from agent.tracing.otlp.spans import Sender
     except ImportError as error:
         raise SettingsError(f"HACHI_OTLP_ENDPOINT needs its library: {how_to_install('otel')}") from error
-    return [Sender(settings.otlp_endpoint, breaker)]
+    return Sender(settings.otlp_endpoint, breaker)
 
 
 def redaction_of(settings: Settings) -> Redaction:

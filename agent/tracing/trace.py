@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
+from agent.tracing.prices import cost_of
 from agent.types import Usage
 from memory.audience import Place
 from memory.process.spans import Span
@@ -23,8 +24,6 @@ CALL = "tool_call"
 CHORE = "chore"
 """The kind of the trace of what a client asks for itself, such as the title of a chat."""
 
-COSTLY = 4.0
-"""A turn of more than so many times the usual tokens costs far above the usual."""
 SHORT = 8
 """Characters of an id that are shown."""
 MAX_COUNT = 2**31 - 1
@@ -79,24 +78,18 @@ class Summary:
     content: Content = "kept"
     work: tuple[Work, ...] = ()
     """What followed a turn."""
-    usual: float = 0.0
-    """The tokens of a usual turn; 0 if nobody knows."""
-    cost: float | None = None
-    """Of a turn with the work after it, by the prices of the settings; None if one is unknown."""
 
     @property
     def trouble(self) -> list[str]:
         """What went wrong in a turn beside its status, in few words."""
         told = [f"retried {self.retried}×"] if self.retried else []
         told += [f"upkeep {one.status}" for one in self.work if one.status not in ("ok", "running")]
-        times = self.tokens / self.usual if self.usual else 0.0
-        told += [f"{times:.0f}× the usual tokens"] if times > COSTLY else []
         return list(dict.fromkeys(told))
 
     @property
-    def tokens(self) -> int:
-        """All of the turn and of the work after it."""
-        return sum(one.input + one.output for one in (self.usage, *(work.usage for work in self.work)))
+    def cost(self) -> float | None:
+        """Of a turn with the work after it; None if the price of a model is unknown."""
+        return cost_of([(self.model, self.usage), *((one.model, one.usage) for one in self.work)])
 
     @property
     def short(self) -> str:

@@ -12,12 +12,10 @@ from agent.models.choice.providers import base_url_of
 from agent.models.choice.registry import Models
 from agent.services.statistics import Figures
 from agent.settings import Settings
-from agent.tracing.prices import Prices
 from agent.tracing.recorder import Recorder
 from agent.tracing.setup import open_recorder
 from agent.tracing.store.traces import Traces
 from agent.turn.extensions import Extensions
-from agent.types.price import read_prices
 from agent.wiring.home import open_database
 from memory.documents.library import DocumentLibrary
 from memory.errors import StoreUnavailable
@@ -169,8 +167,7 @@ def _components(
     judge = models.judge if models.judges else None
     similar = SimilarFacts(database, store, sync.search, embedder, judge, models.consolidates)
     people = database if traces_database else None
-    prices = Prices(read_prices(settings.prices))
-    traces = Traces(traces_database or database, people, prices, clock)
+    traces = Traces(traces_database or database, people, clock)
     recorder = open_recorder(settings, traces, clock, surface, breakers, added.tools)
     undo_for = timedelta(minutes=settings.forget_undo_minutes)
     return Components(

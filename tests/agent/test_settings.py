@@ -42,7 +42,6 @@ VALUES: dict[str, tuple[str, Any]] = {
     "context_budget": ("125 tokens", Budget(125, "tokens")),
     "reranker": ("model", "model"),
     "http_max_body": ("5000", 5000),
-    "prices": ("mine=1/2", "mine=1/2"),
 }
 
 

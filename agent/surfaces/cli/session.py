@@ -99,15 +99,13 @@ class Session(ExitStack):
         async with AsyncExitStack() as closing:
             database = people = await closing.enter_async_context(self.database())
             settings = self.settings()
-            from agent.tracing.prices import Prices
             from agent.tracing.store.traces import Traces
-            from agent.types.price import read_prices
             from memory.sql.engine import Database
 
             if apart := settings.traces_url:
                 database = await Database.open(apart.get_secret_value(), settings.home, "HACHI_TRACES_URL")
                 closing.push_async_callback(database.close)
-            yield Traces(database, people if apart else None, Prices(read_prices(settings.prices)))
+            yield Traces(database, people if apart else None)
 
     def report(self, error: Exception) -> None:
         """Print one line on stderr, after the traceback with --debug. The log gets the traceback of a bug."""

@@ -45,8 +45,7 @@ def summary_json(summary: Summary) -> dict[str, Any]:
     """Return the JSON form of a row of the list."""
     tools = [{"name": name.removesuffix("!"), "ok": not name.endswith("!")} for name in summary.tools]
     told = asdict(summary) | {"place": str(Place.of_key(summary.place)), "tools": tools}
-    del told["usual"]
-    return told | {"trouble": summary.trouble}
+    return told | {"cost": summary.cost, "trouble": summary.trouble}
 
 
 def trace_json(whole: TraceWithJobs) -> dict[str, Any]:

@@ -32,7 +32,7 @@ class TraceFilter:
     tool: str | None = None
     failed: bool = False
     """Whether to select only turns in which something went wrong: they failed, were killed, malformed or
-    retried, had a failing tool, upkeep that failed, or cost far above the usual."""
+    retried, had a failing tool, or upkeep that failed."""
     text: str | None = None
     """Part of anything that the trace holds, in any letter case."""
     since: datetime | None = None

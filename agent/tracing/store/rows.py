@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, exists, or_, select
 
 from agent.tracing.store.filters import TraceFilter
-from agent.tracing.trace import COSTLY, Content, Status, Summary
+from agent.tracing.trace import Content, Status, Summary
 from agent.types import Usage
 from memory.process.identity import is_gone, this_process
 from memory.sql.tables import trace_rows, traces
@@ -21,15 +21,7 @@ LONGEST_TURN = timedelta(minutes=15)
 """An unfinished trace that was not written again for this long counts as killed."""
 
 
-_STORED = {one.name for one in fields(Summary)} - {
-    "tools",
-    "usage",
-    "content",
-    "name",
-    "work",
-    "usual",
-    "cost",
-}
+_STORED = {one.name for one in fields(Summary)} - {"tools", "usage", "content", "name", "work"}
 _COLUMNS = {name: name for name in _STORED} | {"user": "user_id", "conversation": "conversation_id"}
 """Fields of a Summary that are stored unchanged, and their columns."""
 
@@ -64,8 +56,7 @@ def as_bytes(id: str) -> bytes | None:
     return found if len(found) == ID_BYTES else None
 
 
-def conditions(wanted: TraceFilter, usual: float = 0.0) -> Iterator[ColumnElement[bool]]:
-    """Yield what selects the rows; `usual` are the tokens of a usual turn, or 0."""
+def conditions(wanted: TraceFilter) -> Iterator[ColumnElement[bool]]:
     c = traces.c
     if wanted.kinds:
         yield c.kind.in_(sorted(wanted.kinds))
@@ -79,8 +70,7 @@ def conditions(wanted: TraceFilter, usual: float = 0.0) -> Iterator[ColumnElemen
         maybe_killed = and_(c.status == "running", c.process != this_process())
         work = traces.alias()
         upkeep = exists().where(work.c.turn_id == c.id, work.c.status.in_(FAILED))
-        costly = [c.input_tokens + c.output_tokens > COSTLY * usual] if usual else []
-        yield or_(c.status.in_(FAILED), c.retried > 0, maybe_killed, upkeep, *costly)
+        yield or_(c.status.in_(FAILED), c.retried > 0, maybe_killed, upkeep)
     if wanted.since is not None:
         yield c.started_at >= wanted.since
     if wanted.message_id is not None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Select, Text, cast, func, select
 
-from agent.tracing.prices import Prices
+from agent.tracing.prices import cost_of
 from agent.tracing.store.filters import TraceFilter
 from agent.tracing.store.rows import conditions
 from agent.tracing.store.traces import Traces
@@ -23,53 +23,45 @@ SEARCHES = " search_memories "
 TOKENS = ("input", "output", "cached")
 
 
+COUNTED = ("turns", "errors", "searched", "upkeep", "upkeep_errors", "upkeep_tokens")
+"""Turns, those that failed, and those that searched in memory; jobs after turns, those that failed, and their
+tokens, which the model's include."""
+
+
 @dataclass(slots=True)
 class Tally:
-    """Turns of one kind, and the work after them."""
+    """Turns of a kind, and the work after them."""
 
-    turns: int = 0
-    errors: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
     seconds: list[float] = field(default_factory=list)
     first: list[float] = field(default_factory=list)
     """Seconds to the first letter, of those that were streamed."""
-    searched: int = 0
-    """Turns that searched in memory."""
     usage: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Tokens by model and kind: input, output, cached."""
-    upkeep: int = 0
-    """Jobs after turns …"""
-    upkeep_errors: int = 0
-    upkeep_tokens: int = 0
-    """… and the tokens of these jobs, which are in `usage` too."""
 
     def add(self, row: Any, seconds: Sequence[float], first: Sequence[float]) -> None:
-        for kind in TOKENS:
-            self.usage[row.model, kind] += getattr(row, kind)
-        if row.kind == CALL:
-            return
-        if row.kind != TURN:
-            self.upkeep += row.number
-            self.upkeep_errors += row.number * (row.status in ("error", "malformed"))
-            self.upkeep_tokens += row.input + row.output
-            return
-        self.turns += row.number
-        self.errors += row.number * (row.status == "error")
-        self.searched += row.number * (SEARCHES in row.tools)
-        self.seconds += seconds
-        self.first += first
+        self.usage.update({(row.model, kind): getattr(row, kind) for kind in TOKENS})
+        number = row.number
+        if row.kind == TURN:
+            self.counts["turns"] += number
+            self.counts["errors"] += number * (row.status == "error")
+            self.counts["searched"] += number * (SEARCHES in row.tools)
+            self.seconds += seconds
+            self.first += first
+        elif row.kind != CALL:
+            self.counts["upkeep"] += number
+            self.counts["upkeep_errors"] += number * (row.status in ("error", "malformed"))
+            self.counts["upkeep_tokens"] += row.input + row.output
 
-    def json(self, prices: Prices) -> dict[str, Any]:
-        self.seconds.sort()
-        self.first.sort()
+    def json(self) -> dict[str, Any]:
         models = dict.fromkeys(model for model, _ in self.usage)
-        by_model = [(model, Usage(*(self.usage[model, kind] for kind in TOKENS))) for model in models]
+        by_model = {model: Usage(*(self.usage[model, kind] for kind in TOKENS)) for model in models}
+        times = {"p": sorted(self.seconds), "first_p": sorted(self.first)}
         return {
-            **{name: getattr(self, name) for name in ("turns", "errors", "searched")},
-            **{f"p{percent}": percentile(self.seconds, percent) for percent in (50, 95)},
-            **{f"first_p{percent}": percentile(self.first, percent) for percent in (50, 95)},
-            **{kind: sum(getattr(usage, kind) for _, usage in by_model) for kind in TOKENS},
-            **{name: getattr(self, name) for name in ("upkeep", "upkeep_errors", "upkeep_tokens")},
-            "cost": prices.total((model, usage) for model, usage in by_model if usage != Usage()),
+            **{name: self.counts[name] for name in COUNTED},
+            **{f"{of}{n}": percentile(ordered, n) for of, ordered in times.items() for n in (50, 95)},
+            **{kind: sum(getattr(usage, kind) for usage in by_model.values()) for kind in TOKENS},
+            "cost": cost_of(by_model.items()),
         }
 
 
@@ -77,29 +69,9 @@ GROUPS = ("days", "people", "models", "surfaces")
 """Work counts for its payer, a person or a place."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stats:
-    total: Tally
-    groups: Mapping[str, Mapping[str, Tally]]
-    statuses: Mapping[str, int]
-    """Of turns."""
-    tools: Mapping[str, tuple[int, int]]
-    """Calls and errors by name."""
-
-    def json(self, prices: Prices) -> dict[str, Any]:
-        groups = {
-            name: {key: tally.json(prices) for key, tally in _ordered(name, tallies)}
-            for name, tallies in self.groups.items()
-        }
-        tools = {name: {"calls": calls, "errors": errors} for name, (calls, errors) in self.tools.items()}
-        total = self.total.json(prices) | {"statuses": self.statuses}
-        return {"total": total, **groups, "tools": tools}
-
-
-def _ordered(name: str, tallies: Mapping[str, Tally]) -> list[tuple[str, Tally]]:
-    if name == "days":
-        return sorted(tallies.items())
-    return sorted(tallies.items(), key=lambda pair: (-pair[1].turns, -pair[1].upkeep, pair[0]))
+def _shown(tallies: Mapping[str, Tally], *, by_size: bool) -> dict[str, Any]:
+    named = [(name, tally.json()) for name, tally in sorted(tallies.items())]
+    return dict(sorted(named, key=lambda one: by_size and (-one[1]["turns"], -one[1]["upkeep"])))
 
 
 def percentile(ordered: Sequence[float], percent: int) -> float | None:
@@ -125,8 +97,8 @@ def _added_up(wanted: TraceFilter) -> Select[Any]:
     return counted.where(*conditions(wanted)).group_by("day", *common)
 
 
-async def stats_of(traces: Traces, wanted: TraceFilter) -> Stats:
-    """Add up the matching traces."""
+async def stats_of(traces: Traces, wanted: TraceFilter) -> dict[str, Any]:
+    """Add up the matching traces: in `total`, by each of `GROUPS`, and the calls and errors of `tools`."""
     total, statuses = Tally(), Counter[str]()
     groups: dict[str, dict[str, Tally]] = {name: defaultdict(Tally) for name in GROUPS}
     tools: dict[str, Counter[bool]] = defaultdict(Counter)
@@ -139,5 +111,10 @@ async def stats_of(traces: Traces, wanted: TraceFilter) -> Stats:
         for tool in row.tools.split():
             tools[tool.removesuffix("!")][tool.endswith("!")] += row.number
         statuses[row.status] += row.number * (row.kind == TURN)
-    called = {name: (count.total(), count[True]) for name, count in sorted(tools.items())}
-    return Stats(total, groups, dict((+statuses).most_common()), called)
+    return {
+        "total": total.json() | {"statuses": dict((+statuses).most_common())},
+        **{name: _shown(tallies, by_size=name != "days") for name, tallies in groups.items()},
+        "tools": {
+            name: {"calls": count.total(), "errors": count[True]} for name, count in sorted(tools.items())
+        },
+    }

@@ -15,7 +15,6 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent.errors import BadInput
-from agent.tracing.prices import Prices
 from agent.tracing.serialization import MADE_BY_KEY, Stored, read_trace
 from agent.tracing.store.content import delete_bodies, holding, not_erased
 from agent.tracing.store.filters import TraceFilter
@@ -42,8 +41,6 @@ _SUMMARIES = select(traces, _HAS_BODY)
 _WITH_BODIES = _SUMMARIES.add_columns(trace_bodies.c.body).join(
     trace_bodies, trace_bodies.c.trace_id == traces.c.id
 )
-USUAL = 200
-"""How many of the newest turns say what is usual."""
 
 
 @checks_arguments
@@ -52,15 +49,10 @@ class Traces:
         self,
         database: Database,
         people: Database | None = None,
-        prices: Prices | None = None,
         clock: Callable[[], datetime] | None = None,
     ) -> None:
         """`people` is the database of people, messages and what is hidden, if it is another one."""
-        self.database, self.prices, self._clock = (
-            database,
-            prices or Prices({}),
-            clock or partial(datetime.now, UTC),
-        )
+        self.database, self._clock = database, clock or partial(datetime.now, UTC)
         self._people = people or database
         self._made_by: dict[str, Mapping[str, Any]] = {}
         """The stored values of `made_by` that this process knows, by key."""
@@ -168,17 +160,14 @@ class Traces:
         hidden = await self._hidden([row.seq for row in rows]) if rows else set()
         names = await Transcript(self._people).speakers.names({row.user_id for row in rows if row.user_id})
         work = await self._work([row.id for row in rows if row.kind == TURN])
-        usual = await self.usual() if rows else 0.0
-        found = [
+        return [
             replace(
                 to_summary(row, now, hidden=row.seq in hidden),
                 name=names.get(row.user_id, ""),
                 work=work.get(row.id, ()),
-                usual=usual if row.kind == TURN else 0.0,
             )
             for row in rows
         ]
-        return [replace(one, cost=self.prices.cost(one)) for one in found]
 
     async def _hidden(self, numbers: Sequence[int]) -> set[int]:
         """Return which of these traces, by `seq`, show a hidden row."""
@@ -219,23 +208,13 @@ class Traces:
         """Return rows newest first: `limit` of them, or with a text those of a batch whose bodies hold it;
         and the id of the last one that was looked at, if there may be more."""
         select_from, most = (_SUMMARIES, limit) if not wanted.text else (_WITH_BODIES, BATCH)
-        usual = await self.usual() if wanted.failed else 0.0
-        query = select_from.where(*conditions(wanted, usual)).order_by(traces.c.seq.desc()).limit(most)
+        query = select_from.where(*conditions(wanted)).order_by(traces.c.seq.desc()).limit(most)
         if before is not None:
             below = select(traces.c.seq).where(traces.c.id == before).scalar_subquery()
             query = query.where(traces.c.seq < below)
         rows = await self.database.rows(query)
         last = rows[-1].id if len(rows) == most else None
         return await asyncio.to_thread(holding, rows, wanted.text) if wanted.text else rows, last
-
-    async def usual(self) -> float:
-        """Return the tokens of a usual turn: the median of the newest; 0 where none counted them."""
-        tokens = (traces.c.input_tokens + traces.c.output_tokens).label("tokens")
-        query = (
-            select(tokens).where(traces.c.kind == TURN, tokens > 0).order_by(traces.c.seq.desc()).limit(USUAL)
-        )
-        found = sorted(row.tokens for row in await self.database.rows(query))
-        return float(found[len(found) // 2]) if found else 0.0
 
     async def _work(self, turns: Collection[str]) -> dict[str, tuple[Work, ...]]:
         """Return what followed these turns, by their ids."""

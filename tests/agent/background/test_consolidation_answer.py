@@ -15,8 +15,8 @@ from agent.background.consolidation_answer import (
     MOST_ITEMS,
     ConsolidationAnswer,
     FactRuling,
-    answer_schema,
     read_answer,
+    schema_of,
 )
 from agent.background.consolidation_input import ConsolidationInput, Person
 from agent.background.consolidation_lines import MAX_MESSAGE
@@ -249,10 +249,10 @@ def test_fields_are_read_by_the_names_that_models_give_them():
 
 
 def test_the_form_asks_for_every_field_that_is_read_and_nothing_else():
-    form = answer_schema()
+    form = schema_of(ConsolidationAnswer)
     read = set(ConsolidationAnswer.model_fields) - {"faults", "whole"}
     assert set(form["properties"]) == set(form["required"]) == read
-    assert set(answer_schema(["rulings"])["properties"]) == read - {"rulings"}
+    assert set(schema_of(ConsolidationAnswer, ["rulings"])["properties"]) == read - {"rulings"}
     assert not form["additionalProperties"]
 
 

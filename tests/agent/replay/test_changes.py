@@ -90,8 +90,8 @@ CODE: dict[str, tuple[Any, str, Any, str]] = {
     ),
     "the form of consolidation": (
         consolidation_questions,
-        "answer_schema",
-        lambda _: {"a": 1},
+        "schema_of",
+        lambda *_: {"a": 1},
         "consolidation, response_format",
     ),
     "the reading of consolidation": (

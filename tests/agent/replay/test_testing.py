@@ -58,7 +58,7 @@ async def passes(test: Path) -> None:
 async def test_it_passes_anywhere(pet, recorded, made):
     test = await made(await recorded())
     text = test.read_text()
-    assert "def test_who_do_i_love() -> None:" in text
+    assert "_goes_as_recorded() -> None:" in text
     assert ".differences == []" in text
     await pet.people.erase(user="ana")
     await passes(test)
@@ -141,7 +141,7 @@ async def test_a_turn_that_failed_is_held_to_its_failure(pet, failing, made):
     await passes(await made(await failing(pet)))
 
 
-async def test_whatever_was_said_it_is_python_that_passes_and_holds_no_secret(recorded, made):
+async def test_whatever_was_said_it_passes_and_holds_no_secret(recorded, made):
     key = "sk-abcdefghijklmnopqrstuvwxyz"
     said = f'"""; import os; os.abort()  # \\ {{braces}} {{{{and}}}} more {{0}} {key} '
     said += "שלום, מה שלומך? \u202e?\u2028 \ud83d\ude00" + "x" * 5000

@@ -73,7 +73,6 @@ def test_wrong_usage_is_one_line_and_exits_with_2(shared, args, message):
     ("settings", "message"),
     [
         ({"HACHI_MAX_TURNS": "soon"}, "HACHI_MAX_TURNS='soon'"),
-        ({"HACHI_PRICES": "cheap"}, "HACHI_PRICES='cheap'"),
         ({"HACHI_EMBEDDER": "crystal-ball"}, "there is no embedder 'crystal-ball'"),
         ({"DATABASE_URL": "mysql://x"}, "DATABASE_URL names mysql"),
     ],

@@ -6,11 +6,10 @@ import pytest
 from scripted_server import Call, Fail, Say, answer
 
 from agent.errors import ModelError
-from agent.tracing.prices import Prices
+from agent.tracing.prices import cost_of
 from agent.tracing.store.filters import TraceFilter
 from agent.tracing.store.stats import percentile, stats_of
 from agent.types import Usage
-from agent.types.price import Price, read_prices
 
 EVERY = TraceFilter(kinds=frozenset())
 
@@ -24,7 +23,7 @@ async def test_tools_and_models_are_counted_with_their_errors(pet_at, first_way,
         await pet.respond("coffee?", user="ana")
     await pet.components.recorder.flush()
 
-    found = (await stats_of(pet.traces, EVERY)).json(Prices({"tiny": Price(1.0, 2.0)}))
+    found = await stats_of(pet.traces, EVERY)
 
     total = found["total"]
     assert (total["turns"], total["errors"], total["searched"]) == (2, 1, 1)
@@ -34,12 +33,11 @@ async def test_tools_and_models_are_counted_with_their_errors(pet_at, first_way,
         "search_memories": {"calls": 1, "errors": 0},
     }
     assert (total["input"], total["output"]) == (20, 10)
-    assert total["cost"] == pytest.approx((20 * 1.0 + 10 * 2.0) / 1_000_000)
     [day] = found["days"].items()
     assert day == (f"{pet.clock():%Y-%m-%d}", found["people"]["ana"] | {})
     assert found["models"].keys() == {"tiny"}
     later = TraceFilter(since=pet.clock() + timedelta(hours=1), kinds=frozenset())
-    assert (await stats_of(pet.traces, later)).total.turns == 0
+    assert (await stats_of(pet.traces, later))["total"]["turns"] == 0
 
 
 async def test_upkeep_counts_for_who_pays_for_it(pet_at, first_way, server):
@@ -49,14 +47,13 @@ async def test_upkeep_counts_for_who_pays_for_it(pet_at, first_way, server):
     await pet.respond("tea?", user="ana", place="acme")
     await pet.remember("Ana drinks tea", user="ana")
     await pet.settle()
-    found = (await stats_of(pet.traces, EVERY)).json(Prices({}))
+    found = await stats_of(pet.traces, EVERY)
     assert found["people"]["ana"]["upkeep"] == 0
     assert found["models"].keys() == {"tiny"}
     place = found["people"]["place:acme"]
     assert (place["turns"], place["upkeep"], place["upkeep_errors"], place["upkeep_tokens"]) == (0, 1, 1, 30)
     [turn] = await pet.traces.list(TraceFilter(failed=True), pet.clock())
     assert turn.trouble == ["upkeep malformed"]
-    assert turn.tokens == 45
 
 
 async def test_a_streamed_turn_says_when_its_first_letter_came(pet_at, one_streamed, server):
@@ -69,37 +66,18 @@ async def test_a_streamed_turn_says_when_its_first_letter_came(pet_at, one_strea
     search, words = trace.spans("call")
     assert "first" not in search.data, "it wrote no letter"
     assert trace.summary.first == pytest.approx(words.at + words.data["first"], abs=0.2)
-    found = (await stats_of(pet.traces, EVERY)).total
-    assert found.first == pytest.approx([trace.summary.first])
-
-
-async def test_a_turn_that_costs_far_above_the_usual_says_so(pet_at, first_way, server, rows):
-    pet = await pet_at(first_way, look_back="off")
-    server.script(*[answer("Tea.")] * 3)
-    for said in ("tea?", "more tea?", "all tea?"):
-        await pet.respond(said, user="ana")
-    await pet.settle()
-    rows("UPDATE traces SET input_tokens = 900 WHERE said = 'all tea?'")
-    [costly] = await pet.traces.list(TraceFilter(failed=True), pet.clock())
-    assert (costly.said, costly.trouble) == ("all tea?", ["60× the usual tokens"])
+    total = (await stats_of(pet.traces, EVERY))["total"]
+    assert total["first_p95"] == pytest.approx(trace.summary.first)
 
 
 def test_a_model_is_priced_by_its_name_without_maker_and_version():
-    usage, prices = Usage(input=1_000_000, output=0), Prices({"mine": Price(3, 4)})
-    assert prices.total([("mine", usage), ("openai/gpt-5-mini-2025-08-07", usage)]) == 3.25
-    assert prices.total([("mine", usage), ("nobodys", usage)]) is None
-    assert read_prices("a=1/2, b=0.5/1/0.25") == {"a": Price(1, 2), "b": Price(0.5, 1, 0.25)}
-    with pytest.raises(ValueError, match="is no price such as"):
-        read_prices("a=cheap")
+    usage = Usage(input=1_000_000, output=500_000, cached=400_000)
+    assert cost_of([("openai/gpt-5-mini-2025-08-07", usage)]) == pytest.approx(0.6 * 0.25 + 0.4 * 0.025 + 1.0)
+    assert cost_of([("gpt-5-mini", usage), ("nobodys", usage)]) is None
+    assert cost_of([("gpt-5-mini", Usage()), ("nobodys", Usage())]) is None
 
 
 def test_a_percentile_is_one_of_the_values():
     seconds = [float(n) for n in range(1, 21)]
     assert [percentile(seconds, 50), percentile(seconds, 95)] == [10.0, 19.0]
     assert [percentile([3.0], 95), percentile([], 50)] == [3.0, None]
-
-
-def test_cached_tokens_may_have_a_price_of_their_own():
-    usage = Usage(input=1_000_000, output=500_000, cached=400_000)
-    assert Price(2.0, 10.0).of(usage) == 7.0
-    assert Price(2.0, 10.0, 0.5).of(usage) == pytest.approx(1.2 + 0.2 + 5.0)
