@@ -1,11 +1,11 @@
-"""What is hidden: a row that any forgetting names is in no read, until it is shown again or deleted for good.
+"""Hide rows: one that any forgetting names is in no read, until it is shown again or deleted for good.
 
-A forgetting hides rows by their kind and id. Undoing it deletes its entries, so that overlapping forgettings
-can be undone in any order: a row is shown again once no entry names it. A row of `hidden` names:
+Undoing a forgetting deletes its entries, so overlapping ones can be undone in any order. A row of `hidden`
+names:
 
 - `link`: that a memory is an owner's (`link_id`). What it had replaced for this owner holds meanwhile.
 - `message`, `task`, `entry`: such a row.
-- `summary`: the id that an emptied summary had. What was shown it rests on it; the next one has another id.
+- `summary`: the id that an emptied summary had.
 - `told`: that a message, or an entry of a profile, is its place's. Its author still has it.
 """
 
@@ -33,7 +33,7 @@ def link_id(memory: str, owner: str) -> str:
 
 
 def is_hidden(kind: Kind, id: ColumnElement[str]) -> ColumnElement[bool]:
-    """True where a forgetting names the row of this kind: one look-up in the primary key."""
+    """Match where a forgetting names the row of this kind: one look-up in the primary key."""
     return exists().where(hidden.c.row_id == id, hidden.c.kind == kind)
 
 
@@ -43,12 +43,12 @@ def _of_link(links: Any) -> ColumnElement[str]:
 
 
 def link_is_hidden(links: Any = memory_owners) -> ColumnElement[bool]:
-    """True for hidden links: of `memory_owners`, or an alias of it."""
+    """Match hidden links: of `memory_owners`, or an alias of it."""
     return is_hidden("link", _of_link(links))
 
 
 async def ended(database: Database, by: datetime) -> list[str]:
-    """The forgettings that can no longer be undone at this time, and are not deleted yet."""
+    """Return the forgettings that can no longer be undone at this time, and are not deleted yet."""
     return [row.id for row in await database.rows(select(forgettings.c.id).where(forgettings.c.until <= by))]
 
 
@@ -86,7 +86,7 @@ async def hide(connection: AsyncConnection, forgetting: str, rows: Rows) -> None
 
 
 async def rows_of(connection: AsyncConnection, forgettings: Collection[str]) -> dict[Kind, set[str]]:
-    """The rows that these forgettings hide."""
+    """Return the rows that these forgettings hide."""
     found: dict[Kind, set[str]] = {}
     query = select(hidden.c.kind, hidden.c.row_id).where(hidden.c.forgetting_id.in_(forgettings))
     async for row in unhurried(await connection.execute(query)):
@@ -104,7 +104,7 @@ async def show(
 
 
 async def still_hidden(connection: AsyncConnection, kind: Kind, ids: Iterable[str]) -> set[str]:
-    """Which of these rows are hidden."""
+    """Return which of these rows are hidden."""
     found: set[str] = set()
     for part in parts(ids):
         query = select(hidden.c.row_id).where(hidden.c.kind == kind, hidden.c.row_id.in_(part))
@@ -131,15 +131,14 @@ _NO_LONGER_SHOWN = (
 
 
 def is_not_to_be_shown(id: ColumnElement[str]) -> ColumnElement[bool]:
-    """True for the ids that `hidden_among` finds, by look-ups in indexes."""
+    """Match the ids that `hidden_among` finds, by look-ups in indexes."""
     memory = exists().where(memory_owners.c.memory_id == id, *_NO_LONGER_SHOWN)
     return or_(exists().where(hidden.c.row_id == id), memory)
 
 
 async def hidden_among(connection: AsyncConnection, ids: Iterable[str]) -> set[str]:
-    """Which of these ids are of messages, tasks or entries that are hidden or withdrawn from their place, or
-    of memories of which all links are hidden, or one was by making private. What rests on one of them is not
-    to be shown."""
+    """Return which of these ids are of rows that are hidden or withdrawn from their place, or of memories of
+    which all links are hidden, or one was made private. What rests on one is not to be shown."""
     found: set[str] = set()
     for part in parts(ids):
         rows = select(hidden.c.row_id).where(hidden.c.row_id.in_(part))
@@ -151,7 +150,7 @@ async def hidden_among(connection: AsyncConnection, ids: Iterable[str]) -> set[s
 
 
 async def undoable_until(connection: AsyncConnection, ids: Collection[str], now: datetime) -> datetime | None:
-    """When the last forgetting that hides one of these rows can no longer be undone; None if none can be."""
+    """Return when the last forgetting that hides one of these rows can no longer be undone, if any can."""
     links = select(_of_link(memory_owners)).where(memory_owners.c.memory_id.in_(ids))
     named = (
         hidden.c.forgetting_id == forgettings.c.id,
@@ -163,12 +162,12 @@ async def undoable_until(connection: AsyncConnection, ids: Collection[str], now:
 
 
 async def hidden_in(database: Database, ids: Collection[str]) -> set[str]:
-    """The same, in a transaction of its own."""
+    """Return the same, in a transaction of its own."""
     async with database.read() as connection:
         return await hidden_among(connection, ids)
 
 
 def parts(ids: Iterable[str]) -> Iterable[list[str]]:
-    """The ids in order, so many at a time."""
+    """Return the ids in order, so many at a time."""
     ordered = sorted(set(ids))
     return (ordered[at : at + IDS_AT_ONCE] for at in range(0, len(ordered), IDS_AT_ONCE))

@@ -1,9 +1,8 @@
-"""API keys for the surfaces that are reachable over a network.
+"""Keep API keys for the surfaces that are reachable over a network.
 
-A user's key acts for that user alone. A service's key belongs to something trusted, such as a chat server,
-which names the user in each request. A key is shown once, when it is created. The database stores only its
-SHA-256, and looks keys up by it. A key has 256 random bits, so neither guessing nor the timing of a look-up
-helps an attacker.
+A user's key acts for that user. A service's belongs to something trusted, such as a chat server, which names
+the user in each request. A key is shown once; the database stores its SHA-256. It has 256 random bits, so
+neither guessing nor timing helps an attacker.
 """
 
 import hashlib
@@ -98,17 +97,17 @@ class Keys:
         return key, secret
 
     async def all(self) -> list[Key]:
-        """All keys, including revoked ones, newest first."""
+        """Return all keys, including revoked ones, newest first."""
         return await self._read(_KEYS.order_by(api_keys.c.created_at.desc(), api_keys.c.id))
 
     async def exist(self) -> bool:
-        """Whether a key was ever created. Revoked keys count: they must not open the server."""
+        """Return whether a key was ever created. Revoked keys count: they must not open the server."""
         if not self._any:  # rows are never deleted
             self._any = bool(await self._read(_KEYS.limit(1)))
         return self._any
 
     async def check(self, secret: str, now: datetime) -> Key | None:
-        """The key with this secret; None if it does not exist or is revoked."""
+        """Return the key with this secret; None if it does not exist or is revoked."""
         if not secret.startswith(PREFIX) or len(secret) > LONGEST_SECRET:
             return None
         found = await self._read(_ACTIVE.where(api_keys.c.digest == digest(secret)))
@@ -118,7 +117,8 @@ class Keys:
         return next(iter(found), None)
 
     async def active(self, id: str) -> tuple[Key, str] | None:
-        """The key with this id, and the digest of its secret; None if it does not exist or is revoked."""
+        """Return the key with this id and the digest of its secret; None if it does not exist or is
+        revoked."""
         query = _ACTIVE.add_columns(api_keys.c.digest).where(api_keys.c.id == id)
         rows = await self._database.rows(query)
         return (Key(*rows[0][:-1]), rows[0].digest) if rows else None
@@ -147,12 +147,12 @@ class Keys:
 
 
 def digest(secret: str) -> str:
-    """The SHA-256 of a secret in hexadecimal, which the database stores."""
+    """Return the SHA-256 of a secret in hexadecimal, which the database stores."""
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
 
 
 def _named(text: str, what: str) -> str:
-    """The text as one line that can be stored and printed. Raises BadKey otherwise."""
+    """Return the text as one line that can be stored and printed. Raises BadKey otherwise."""
     name = text.strip()
     if not is_a_line(name):
         raise BadKey(f"the {what} needs a name: one line of readable text")
@@ -168,8 +168,8 @@ async def person_key(database: Database, person: str) -> bytes | None:
 
 
 async def person_keys(database: Database, people: Collection[str], now: datetime) -> dict[str, bytes]:
-    """Return the random key of each of these people: it is made when it is first asked for, goes when they
-    are erased, and is in no export."""
+    """Return the random key of each of these people, made when it is first asked for, in no export, and
+    erased with them."""
     keys: dict[str, bytes] = {}
     if not people:
         return keys

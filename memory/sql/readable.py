@@ -1,7 +1,5 @@
-"""Who may read what, in SQL: `Audience.may_read` as conditions on memories and on messages.
-
-What holds depends on the time: conditions on memories have the parameter `now`.
-"""
+"""Put `Audience.may_read` into SQL, for memories, whose conditions have the parameter `now`, and for
+messages."""
 
 from typing import Any
 
@@ -14,12 +12,12 @@ from memory.sql.tables import memories, memory_owners, messages
 
 
 def memories_readable(audience: Audience) -> ColumnElement[bool]:
-    """`Audience.may_read` in SQL, tested on each row: for conditions that leave few rows to test."""
+    """Match memories that the audience may read, tested on each row: for conditions that leave few."""
     return _owned_by(audience.keys)
 
 
 def all_memories_readable(audience: Audience) -> ColumnElement[bool]:
-    """Selects the same rows as `memories_readable`, through their owners: for reading many."""
+    """Select the same rows as `memories_readable`, through their owners: for reading many."""
     mine = memory_owners.c.owner.in_(audience.keys)
     return memories.c.id.in_(select(memory_owners.c.memory_id).where(mine, is_active()))
 
@@ -34,8 +32,8 @@ MEMORIES_READABLE = _owned_by(bindparam("owners", expanding=True))
 
 
 def messages_readable(audience: Audience) -> ColumnElement[bool]:
-    """`Audience.may_read` in SQL, for rows of `messages`. A reply in a place belongs to the place alone: it
-    may repeat what others said there."""
+    """Match messages that the audience may read. A reply in a place is the place's alone: it may repeat what
+    others said."""
     people, places = people_and_places(audience)
     own = and_(messages.c.user_id.in_(people), _OWN)
     said = [own] if people else []  # an empty IN would prevent the use of an index
@@ -44,7 +42,7 @@ def messages_readable(audience: Audience) -> ColumnElement[bool]:
 
 
 def people_and_places(audience: Audience) -> tuple[list[str], list[str]]:
-    """The people and the places whose messages the audience may read."""
+    """Return the people and the places whose messages the audience may read."""
     people = [key.removeprefix("user:") for key in audience.keys if key.startswith("user:")]
     return people, [key for key in audience.keys if key.startswith("place:")]
 

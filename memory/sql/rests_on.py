@@ -11,8 +11,7 @@ from memory.sql.tables import evidence, evidence_ids, rests_on
 from memory.sql.tables.evidence import CODES
 
 How = Literal["stated", "answered", "found", "covered"]
-"""How a text rests on a source: the message says it; it is a reply to that message; the prompt, or what was
-shown of a result, held the source; a summary was written from it."""
+"""How a text rests on a source: it says it, answers it, was shown it, or was written from it."""
 
 
 _IDS_SQLITE = text(
@@ -76,8 +75,7 @@ async def let_go(connection: AsyncConnection, ids: Collection[str]) -> None:
 
 
 async def drop_rows(connection: AsyncConnection, ids: Collection[str]) -> None:
-    """Delete what is stored of rows that are deleted for good: what they rest on, what rests on them, and
-    their ids."""
+    """Delete the record of rows that are deleted for good, with their ids."""
     numbers = select(evidence_ids.c.number).where(evidence_ids.c.id.in_(ids))
     for column in (evidence.c.derived, evidence.c.source):
         await connection.execute(delete(evidence).where(column.in_(numbers)))
@@ -85,17 +83,17 @@ async def drop_rows(connection: AsyncConnection, ids: Collection[str]) -> None:
 
 
 def stated_in(ids: Collection[str] | BindParameter[Any]) -> Select[str]:
-    """Selects the facts that these messages state."""
+    """Select the facts that these messages state."""
     return select(rests_on.c.derived_id).where(rests_on.c.source_id.in_(ids), rests_on.c.how == "stated")
 
 
 def statements_of(ids: Collection[str]) -> Select[str]:
-    """Selects the messages that state these facts."""
+    """Select the messages that state these facts."""
     return select(rests_on.c.source_id).where(rests_on.c.derived_id.in_(ids), rests_on.c.how == "stated")
 
 
 def resting_on(ids: Collection[str], *how: How) -> Select[str]:
-    """Selects all that rests on these, in one of these ways, directly or not."""
+    """Select all that rests on these, in one of these ways, directly or not."""
     derived = select(rests_on.c.derived_id).where(rests_on.c.how.in_(how))
     chain = derived.where(rests_on.c.source_id.in_(ids)).cte(recursive=True)
     further = derived.join(chain, rests_on.c.source_id == chain.c.derived_id)

@@ -1,6 +1,5 @@
 """Makes SQLAlchemy's engine for a database: SQLite's file, or a PostgreSQL server by its URL."""
 
-import asyncio
 import importlib
 import time
 from collections.abc import Awaitable, Callable
@@ -16,7 +15,7 @@ from sqlalchemy.pool import AsyncAdaptedQueuePool
 from sqlalchemy.util.queue import Empty
 
 from memory.errors import StoreUnavailable, how_to_install
-from memory.sql.engine.errors import POOLED, explain
+from memory.sql.engine.errors import explain
 from memory.sql.engine.long_lists import pack_long_lists
 from memory.sql.engine.loop_sqlite import begin, set_up
 
@@ -39,11 +38,8 @@ STATEMENTS = 64
 PREPARED = 250
 """The most that one to PostgreSQL keeps, where each length of a list is a statement of its own."""
 
-POOLER_SECONDS = 3.0
-"""How long a second client may wait for a pooler while it is found out what that shares."""
 _ISOLATION = "SET default_transaction_isolation = 'read committed'"
 """Locks are taken so that this is enough; at a server that defaults to more, turns would be refused."""
-_BACKEND = "SELECT pg_backend_pid()"
 
 Connect = Callable[[], Awaitable[Any]]
 """Makes a connection of PostgreSQL's driver."""
@@ -76,8 +72,8 @@ class _Queue(AsyncAdaptedQueuePool):
 
 
 def engine_for(url: str | None, home: Path, setting: str) -> Engine:
-    """The engine for the database at `url`, or with None for the SQLite file in `home`. It connects with the
-    first transaction. `setting` is the name of the setting that holds the URL. Raises StoreUnavailable."""
+    """Make the engine for the database at `url`, or for the SQLite file in `home`. It connects with the first
+    transaction. `setting` names the setting with the URL. Raises StoreUnavailable."""
     if url is None:
         return _sqlite(home / "hachi.db")
     try:
@@ -97,8 +93,8 @@ def engine_for(url: str | None, home: Path, setting: str) -> Engine:
 
 
 def _postgresql(url: URL) -> Engine:
-    """Connect to PostgreSQL. The driver parses the URL, so PostgreSQL's own parameters work:
-    ``?host=/folder/of/socket``, ``?sslmode=require``."""
+    """Make the engine of a server. The driver parses the URL, so ``?host=/folder/of/socket`` and
+    ``?sslmode=require`` work."""
     try:
         asyncpg = importlib.import_module("asyncpg")
     except ImportError as error:
@@ -108,21 +104,12 @@ def _postgresql(url: URL) -> Engine:
     url = url.set(drivername="postgresql").difference_update_query(["connect_timeout", "pool_size"])
     where = str(url._replace(password=None).difference_update_query(["password", "sslpassword"]))
 
-    async def connect() -> Any:
-        return await asyncpg.connect(
-            url.render_as_string(hide_password=False), timeout=seconds, command_timeout=ANSWER_SECONDS
-        )
-
-    sessions = False
-
     async def connection() -> Any:
-        nonlocal sessions
         try:
-            made = await connect()
+            made = await asyncpg.connect(
+                url.render_as_string(hide_password=False), timeout=seconds, command_timeout=ANSWER_SECONDS
+            )
             try:
-                if not sessions:
-                    await _require_sessions(made, connect, where)
-                    sessions = True
                 await made.execute(_ISOLATION)
             except BaseException:
                 made.terminate()
@@ -152,26 +139,9 @@ def _number(url: URL, name: str, default: float) -> float:
         raise StoreUnavailable(f"{name} in DATABASE_URL is no number") from None
 
 
-async def _require_sessions(made: Any, connect: Connect, where: str) -> None:
-    """Raise StoreUnavailable if a pooler gives the server's connection to others after each transaction: what
-    is set there, and LISTEN, would not last. The server's process has another id than a pooler told, and in
-    that mode a second client is given the same process."""
-    if (mine := await made.fetchval(_BACKEND)) == made.get_server_pid():
-        return
-    with suppress(TimeoutError):  # whoever has to wait is not given ours
-        other = await connect()
-        try:
-            async with asyncio.timeout(POOLER_SECONDS), other.transaction():
-                shared = await other.fetchval(_BACKEND) == mine or await made.fetchval(_BACKEND) != mine
-        finally:
-            other.terminate()
-        if shared:
-            raise StoreUnavailable(f"{where}: {POOLED}")
-
-
 def _refuse_closed(connection: Any, *_: Any) -> None:
-    """Have the pool replace a connection that the server has closed, as it does when it ends. The driver
-    knows, so no round trip is spent on asking."""
+    """Have the pool replace a connection that the server has closed; the driver knows, without a round
+    trip."""
     if connection.driver_connection.is_closed():
         raise DisconnectionError
 

@@ -1,8 +1,7 @@
-"""Opens and migrates the database: SQLite in WAL mode by default, PostgreSQL by URL.
+"""Open and migrate the database: SQLite in WAL mode by default, PostgreSQL by URL.
 
-`Database.read()` gives a connection on which each statement sees the state of its own moment, without a
-transaction around it. `Database.write()` gives one transaction. On SQLite a write takes the lock at once
-(BEGIN IMMEDIATE), so what it has read cannot change before it writes.
+On `Database.read()` each statement sees the state of its own moment; `Database.write()` is one transaction.
+On SQLite it takes the lock at once (BEGIN IMMEDIATE), so what it has read cannot change before it writes.
 """
 
 import asyncio
@@ -77,9 +76,8 @@ class Database:
 
     @classmethod
     async def open(cls, url: str | None, home: Path, setting: str = "DATABASE_URL") -> "Database":
-        """Open the database at `url`, or with None the SQLite file in `home`, which is created and migrated
-        as needed. A PostgreSQL database must have been migrated with `hachi migrate`. `setting` is the name
-        of the setting that holds the URL."""
+        """Open the database at `url`, which must have been migrated, or the SQLite file in `home`, which is
+        created and migrated as needed. `setting` names the setting with the URL."""
         database = cls.connect(url, home, setting)
         try:
             await database._prepare()
@@ -90,7 +88,7 @@ class Database:
 
     @classmethod
     def lazily(cls, url: str, home: Path, setting: str) -> "Database":
-        """Like `open`, but with the first transaction: a server that is away does not stop a start."""
+        """Open it with the first transaction: a server that is away does not stop a start."""
         database = cls.connect(url, home, setting)
         database._prepared = False
         return database
@@ -114,8 +112,7 @@ class Database:
         return cls(*engine_for(url, home, setting))
 
     def check_usable(self) -> None:
-        """Raise NotOpen once it is closed, and in another event loop than the one that used it first, where a
-        call would wait for ever."""
+        """Raise NotOpen once it is closed, and in another event loop, where a call would wait for ever."""
         if self.closed:
             raise NotOpen("the companion is closed; open another one")
         loop = asyncio.get_running_loop()
@@ -143,11 +140,11 @@ class Database:
     async def write(
         self, lock: Iterable[str] = (), *, shared: bool = False
     ) -> AsyncIterator[AsyncConnection]:
-        """One transaction, committed if the block ends without an error and rolled back otherwise.
+        """Open one transaction, committed if the block ends without an error.
 
         `lock` names the subjects of the decision: on PostgreSQL no other transaction holds one of these names
-        at the same time, or if the lock is `shared`, only others that share it. SQLite has only one writer
-        anyway. Raises ClaimLost where the job of this task is another process's by now.
+        meanwhile, or only others that share it if it is `shared`. Raises ClaimLost where this task's job is
+        another process's by now.
         """
         await self._ready()
         with translated(self.where):
@@ -170,7 +167,7 @@ class Database:
                     callback()
 
     async def rows(self, statement: Executable, values: Mapping[str, Any] | None = None) -> Sequence[Any]:
-        """The rows of one statement, which is a transaction of its own."""
+        """Return the rows of one statement, which is a transaction of its own."""
         found: Sequence[Any] = await self._alone(statement, values)
         return found
 
@@ -185,7 +182,8 @@ class Database:
         values: Mapping[str, Any] | None,
         told: Callable[[CursorResult[Any]], Any] | None = None,
     ) -> Any:
-        """The database commits a statement by itself; on SQLite one that writes has to wait for its turn."""
+        """Run a statement that the database commits by itself; on SQLite one that writes waits for its
+        turn."""
 
         def ask() -> Any:  # past the asynchronous connection, which takes longer than the statement
             with self._reading.sync_engine.connect() as connection:
@@ -207,8 +205,8 @@ class Database:
         connection.info[_AFTER_COMMIT].append(callback)
 
     async def empty_log(self, within: float = 1.0) -> bool:
-        """Empty SQLite's write-ahead log, which still holds deleted texts. Returns False, and leaves it as it
-        is, if others read for so many seconds."""
+        """Empty SQLite's write-ahead log, which still holds deleted texts. False if others read for so many
+        seconds."""
         give_up = time.monotonic() + within
         while self.sqlite:
             async with self.read() as connection:
@@ -221,8 +219,8 @@ class Database:
         return True
 
     async def vacuum(self) -> None:
-        """Rewrite SQLite's file without free pages, in which parts of rows that were moved may stand. Blocks
-        the process for some 5 ms a megabyte. Raises StoreUnavailable if another process prevents it."""
+        """Rewrite SQLite's file without free pages, where parts of moved rows may stand; 5 ms a megabyte.
+        Raises StoreUnavailable if another process prevents it."""
         if self.sqlite:
             async with self._writer, self.read() as connection:
                 await _once_unlocked(lambda: connection.exec_driver_sql("VACUUM"))
@@ -246,7 +244,7 @@ class Database:
             await self.empty_log()
 
     async def damage(self) -> list[str]:
-        """What SQLite's quick check finds wrong, at most five things; it reads the whole file."""
+        """Return what SQLite's quick check finds wrong, at most five things; it reads the whole file."""
         if not self.sqlite:
             return []
         async with self.read() as connection:
@@ -254,15 +252,14 @@ class Database:
             return [row[0] for row in found if row[0] != "ok"]
 
     async def identity(self) -> str:
-        """Twelve characters that this database alone has: a copy elsewhere has others. SQLite's file bears a
-        random number, which counts with its path."""
+        """Return twelve characters that this database alone has; SQLite's number counts with its path."""
         named = await self.number()
         named += f" {self.where}" if self.sqlite else ""
         return hashlib.sha256(named.encode()).hexdigest()[:12]
 
     async def number(self) -> str:
-        """What tells this database from others. A copy of the whole folder of a SQLite database shares it; a
-        backup that is brought back, and what is moved to, have another one."""
+        """Return what tells this database from others. A copy of SQLite's folder shares it; what is restored
+        or moved to has another."""
         if not self.sqlite:
             [row] = await self.rows(_CLUSTER_AND_DATABASE)
             return f"{row[0]} {row[1]}"
@@ -275,15 +272,14 @@ class Database:
         return str(number)
 
     async def revision(self) -> str | None:
-        """The migration that the tables are at; None if the database has no tables. Raises StoreUnavailable,
-        also for tables of another program."""
+        """Return the migration that the tables are at; None without tables. Raises StoreUnavailable for
+        another program's."""
         async with self.read() as connection:
             return await connection.run_sync(read_revision, self.where)
 
     async def migrate(self, *, backed_up: bool = False) -> bool:
-        """Create the tables, or convert older ones. A copy of SQLite's file is made before; of PostgreSQL one
-        must have been made: `backed_up`. Returns False if they were up to date, or another process brought
-        them there first."""
+        """Create the tables, or convert older ones, of which SQLite's file is copied before and PostgreSQL
+        must be `backed_up`. False if they were up to date."""
         revision = await self.revision()
         if not outdated(revision, self.where):
             return False
@@ -315,7 +311,7 @@ class Database:
 
 
 def _all(result: CursorResult[Any]) -> list[Any]:
-    """The rows. Where there are many, others run meanwhile; so it must run in a greenlet."""
+    """Return the rows. Where there are many, others run meanwhile; so it must run in a greenlet."""
     found: list[Any] = []
     while len(part := result.fetchmany(_ROWS_AT_ONCE)) == _ROWS_AT_ONCE:
         found += part

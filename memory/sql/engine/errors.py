@@ -46,7 +46,7 @@ class Overtaken(StoreUnavailable):
 
 
 async def retried(act: Callable[[], Awaitable[T]]) -> T:
-    """What `act` returns. It is done anew, `TRIES` times at most, while others overtake it."""
+    """Return what `act` returns. It is done anew, `TRIES` times at most, while others overtake it."""
     for _ in range(TRIES - 1):
         try:
             return await act()
@@ -84,7 +84,7 @@ def _unreachable(error: OSError) -> str:
 
 
 def explain(error: BaseException, where: str) -> str:
-    """One line: the database, and advice for this error, or else the error's first line."""
+    """Return one line: the database, and advice for this error, or else the error's first line."""
     lines = str(error).splitlines()
     reason = lines[0].rpartition(">: ")[2] if lines else type(error).__name__
     advice = next((advice for sign, advice in ADVICE if sign in reason), reason)

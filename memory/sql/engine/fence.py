@@ -13,8 +13,8 @@ _fence: ContextVar[tuple[asyncio.Task[object] | None, Check] | None] = ContextVa
 
 @contextmanager
 def fenced(check: Check) -> Iterator[None]:
-    """Call `check` at the beginning of each transaction that this task writes while the block runs. Tasks
-    that it starts are not meant: they may outlive it."""
+    """Call `check` at the beginning of each transaction that this task, not those it starts, writes in the
+    block."""
     token = _fence.set((asyncio.current_task(), check))
     try:
         yield

@@ -1,7 +1,7 @@
-"""Passes a long list of values to a statement as one parameter, however it is compiled.
+"""Pass a long list of values to a statement as one parameter, however it is compiled.
 
-SQLAlchemy gives each value of `column.in_(values)` a parameter of its own. PostgreSQL takes 32,767 of them in
-a statement and SQLite 32,766 or 250,000, depending on how it was built: what a person has said may be more.
+SQLAlchemy gives each value of `column.in_(values)` a parameter of its own; PostgreSQL takes 32,767 in a
+statement, SQLite 32,766 or more: what a person has said may be more.
 """
 
 import json

@@ -53,9 +53,9 @@ def begin(connection: Connection) -> None:
 class LoopSQLite(SQLiteDialect_pysqlite):
     """SQLite that runs on the event loop itself.
 
-    A statement takes some 0.05 ms, and handing it to a thread and back takes ten times as long. So
-    SQLAlchemy's own SQLite dialect is declared usable from asyncio as it is. Nothing may block in here: if
-    another process holds the lock, `Database` retries, and before a statement others run if it is their turn.
+    A statement takes some 0.05 ms, and handing it to a thread and back ten times as long. Nothing may block
+    in here: if another process holds the lock, `Database` retries, and before a statement others run if it is
+    their turn.
     """
 
     driver = "loop"
@@ -88,16 +88,15 @@ class LoopSQLite(SQLiteDialect_pysqlite):
 
 
 def _create_private(path: str) -> None:
-    """Create a missing file that only its owner may read. SQLite gives its other files the same mode. If this
-    fails, SQLite says why. A file that exists is not opened: closing it again would drop the locks that this
-    process holds on it, and another process could delete the log under it."""
+    """Create a missing file that only its owner may read. One that exists is not opened: closing it would
+    drop this process's locks on it, and another process could delete the log under it."""
     with suppress(OSError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def read_only_uri(path: Path) -> str | None:
-    """The file's address if it or its folder cannot be written: SQLite needs to be told. Without a log of
-    changes nobody has it open, and SQLite need not look for one; it could not make one either."""
+    """Return the file's address if it or its folder cannot be written: SQLite needs to be told. Without a log
+    of changes nobody has it open."""
     effective = os.access in os.supports_effective_ids
     if not path.exists() or all(os.access(p, os.W_OK, effective_ids=effective) for p in (path, path.parent)):
         return None
@@ -107,7 +106,7 @@ def read_only_uri(path: Path) -> str | None:
 
 class _Cursor(sqlite3.Cursor):
     async def _async_soft_close(self) -> None:
-        """SQLAlchemy awaits this on an async cursor. All rows have been read already."""
+        """Do nothing where SQLAlchemy awaits this: all rows have been read already."""
 
 
 class _Connection(sqlite3.Connection):

@@ -1,7 +1,6 @@
-"""Tells the other processes on one PostgreSQL what a transaction has committed: NOTIFY and LISTEN.
+"""Tell the other processes on one PostgreSQL what a transaction has committed.
 
-SQLite has nothing of the kind. A notice may be missed while the server is away, so whoever listens looks by
-itself too, now and then.
+A notice may be missed while the server is away, so whoever listens looks by itself too, now and then.
 """
 
 import asyncio
@@ -36,13 +35,13 @@ def _nothing(*_: Any, **__: Any) -> str:
 
 
 def notice(about: ColumnElement[str]) -> ColumnElement[Any]:
-    """What a statement returns that tells the other processes, once it is committed, `about` what it was."""
+    """Make what a statement returns to tell the other processes `about` what it was."""
     return _Notify(literal(CHANNEL), literal(f"{this_process()} ") + about)
 
 
 async def listen(connect: Connect, act: Callable[[str], None]) -> None:
-    """Call `act` with what each notice of another process is about, and with nothing whenever some may have
-    been missed, until this is cancelled."""
+    """Call `act` with what another process's notice is about, and with nothing whenever some may have been
+    missed."""
     me, ended = this_process(), asyncio.Event()
 
     def noticed(_connection: Any, _pid: int, _channel: str, said: str) -> None:

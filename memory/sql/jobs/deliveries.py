@@ -1,10 +1,9 @@
-"""What comes from a chat platform and what Hachi posts there: each message is accepted once and answered, and
-what stands on the platform follows what is stored.
+"""Accept and answer each message of a chat platform once, and make what stands there follow what is stored.
 
-An accepted message has a job until it is answered. A process that is killed leaves it to the next one, which
-fetches it from the platform again. The ids of a reply's posts are kept with the reply, in `message_origins`,
-or where nothing of it is stored, with the event. Where replies are hidden or deleted for good, a job is added
-in the same transaction; the bot of that platform then deletes the posts."""
+An accepted message has a job until it is answered; a killed process leaves it to the next one. The ids of a
+reply's posts are kept with the reply (`message_origins`), or where nothing is stored, with the event. Where
+replies are hidden or deleted, a job is added in the same transaction, by which the bot deletes the posts.
+"""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -48,7 +47,7 @@ class Sent:
 
 
 def quote_id(origin: str) -> str:
-    """The id under which a trace notes that it quotes this message of a platform, which no row may hold."""
+    """Make the id under which a trace notes that it quotes this message of a platform."""
     return str(uuid5(NAMESPACE_URL, origin))
 
 
@@ -59,14 +58,14 @@ class Deliveries:
         self._purged_at: datetime | None = None
 
     async def first(self, source: str, id: str, now: datetime) -> bool:
-        """True for the first call with this event, False for all others. `id` is unique within `source`."""
+        """Match the first call with this event, False for all others. `id` is unique within `source`."""
         async with self._database.write() as connection:
             return await self._note(connection, source, id, now)
 
     async def accept(self, origin: str, user: str, now: datetime, version: str = "") -> str | None:
-        """Add the job to answer a message that came, or with a `version` one that was edited. Returns the
-        job's id if this process has claimed it; None if the message came before, to this process or another,
-        or is being answered as it was: then its job is `due` once that is over."""
+        """Add the job to answer a message that came, or with a `version` was edited. Returns its id if this
+        process has claimed it; None if the message came before, or is being answered: then it is `due` after
+        that."""
         source, _, id = origin.partition(":")
         event = f"{id} {version}".strip()
         before = select(work.c.id).where(work.c.kind == ANSWER, work.c.about == origin).limit(1)
@@ -81,7 +80,7 @@ class Deliveries:
             return job.id if ours else None
 
     async def gone(self, jobs: Collection[str]) -> frozenset[str]:
-        """Those of these jobs whose message was deleted on its platform, or whose author was erased."""
+        """Return those of these jobs whose message was deleted on its platform, or its author erased."""
         left = (deliveries.c.job.in_(jobs), deliveries.c.user_id.is_(None))
         return frozenset(row.job for row in await self._database.rows(select(deliveries.c.job).where(*left)))
 
@@ -102,9 +101,8 @@ class Deliveries:
     async def answered(
         self, jobs: Collection[str], now: datetime, reply: str | None = None, posts: Sequence[str] = ()
     ) -> None:
-        """Delete the jobs of messages that are answered, and keep the posts with the `reply`, with the
-        question where no reply is stored, or with the event where neither is. They go if that was forgotten
-        meanwhile."""
+        """Delete the jobs of answered messages, and keep the posts with the `reply`, else with the question,
+        else with the event. They go if that was forgotten meanwhile."""
         if not jobs and not (reply and posts):
             return
         asked = select(message_origins.c.message_id).join(work, work.c.about == message_origins.c.origin)
@@ -139,8 +137,8 @@ class Deliveries:
             )
 
     async def forget(self, origin: str, now: datetime) -> None:
-        """Forget what came with a message that was deleted on its platform, and have the reply's posts go of
-        which nothing is stored. If it comes later, it is not accepted."""
+        """Forget what came with a message that was deleted on its platform, and have the posts go of which
+        nothing is stored. If it comes later, it is refused."""
         source, _, id = origin.partition(":")
         edited = deliveries.c.id.startswith(f"{id} ", autoescape=True)
         async with self._database.write(lock=[origin]) as connection:
@@ -149,7 +147,7 @@ class Deliveries:
             await _forget(connection, this, now)
 
     async def sent(self, origins: Collection[str]) -> Sent | None:
-        """The person's message that one of these makes up, with the reply to it; None if it is not stored."""
+        """Return the person's message that one of these makes up, with the reply to it, if it is stored."""
         async with self._database.read() as connection:
             made_of = message_origins.c.message_id
             named = select(made_of).where(
@@ -177,8 +175,7 @@ class Deliveries:
             return set(await connection.scalars(why)) <= {"edited"}
 
     async def due(self, prefix: str, now: datetime) -> list[Job]:
-        """Claim the jobs of a platform: messages that are to be answered, and posts that are to follow.
-        `prefix` is how the ids of its users and messages begin."""
+        """Claim the jobs of a platform, whose users' and messages' ids begin with `prefix`."""
         return await self.queue.claim_of((ANSWER, POSTS), prefix, now)
 
     async def later(self, job: str, error: str, now: datetime) -> None:
@@ -204,13 +201,13 @@ class Deliveries:
         await self.queue.renew(ANSWER)
 
     async def last_here(self, source: str) -> datetime | None:
-        """When the bot of a platform was last there; None if it never was, or for longer than `KEPT`."""
+        """Return when the bot of a platform was last there, if within `KEPT`."""
         query = select(deliveries.c.seen_at).where(deliveries.c.source == source, deliveries.c.id == ONLINE)
         return next((row.seen_at for row in await self._database.rows(query)), None)
 
     async def private_channels(self, source: str, most: int) -> list[str]:
-        """The ids of the channels in which people last wrote privately to the bot of a platform, the latest
-        first: of origins ``SOURCE:CHANNEL:ID``."""
+        """Return the channels in which people last wrote privately to the bot, of origins
+        ``SOURCE:CHANNEL:ID``."""
         sent = message_origins.join(messages, messages.c.id == message_origins.c.message_id)
         theirs = message_origins.c.origin.startswith(f"{source}:", autoescape=True)
         query = select(message_origins.c.origin).select_from(sent).where(theirs, messages.c.place == "")
@@ -221,8 +218,8 @@ class Deliveries:
 async def note_origins(
     connection: AsyncConnection, message_id: str, origins: Sequence[str], *, posted: bool = False
 ) -> None:
-    """In the caller's transaction, store the ids that a chat platform gave to a message, or to what Hachi
-    `posted` of it. Of one that was edited there, they were another one's."""
+    """Store the platform's ids of a message, or of what Hachi `posted` of it; those of an edited one move to
+    it."""
     if origins:
         row = {"message_id": message_id, "posted": int(posted)}
         new = insert(message_origins)
@@ -232,8 +229,8 @@ async def note_origins(
 
 
 async def tell_platforms(connection: AsyncConnection, ids: Iterable[str], now: datetime) -> None:
-    """In the caller's transaction, have the posts of those of these messages that have any follow them: call
-    it where messages are hidden or shown again, and before they are deleted."""
+    """Have the posts of these messages follow them: call it where messages are hidden or shown, and before
+    deletion."""
     for part in parts(ids):
         posted = (message_origins.c.message_id.in_(part), message_origins.c.posted == 1)
         for id in list(
@@ -243,8 +240,8 @@ async def tell_platforms(connection: AsyncConnection, ids: Iterable[str], now: d
 
 
 async def forget_what_came(connection: AsyncConnection, user: str, now: datetime) -> None:
-    """In the caller's transaction, forget what a person wrote on chat platforms that waits for an answer, and
-    have the posts go that answered them and of which nothing is stored."""
+    """Forget a person's messages on platforms that are pending, and have the posts go of which nothing is
+    stored."""
     await _forget(connection, deliveries.c.user_id == user, now)
 
 
@@ -263,7 +260,7 @@ async def _expect(connection: AsyncConnection, id: str, posts: Sequence[str], no
 
 
 async def _origins(connection: AsyncConnection, id: str, *, posted: bool) -> tuple[str, ...]:
-    """The platform's ids of a message, in the order in which they were made: ids there grow with time."""
+    """Return the platform's ids of a message, in the order in which they were made."""
     mine = (message_origins.c.message_id == id, message_origins.c.posted == int(posted))
     query = select(message_origins.c.origin).where(*mine)
     query = query.order_by(func.length(message_origins.c.origin), message_origins.c.origin)

@@ -1,7 +1,4 @@
-"""When the jobs that serve a whole database last ran, for all processes on it.
-
-The time is a row of `figures`, in seconds since 1970, under no person.
-"""
+"""Note when the jobs that serve a whole database last ran, as rows of `figures` under no person."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -38,7 +35,7 @@ class LastRuns:
 
     @asynccontextmanager
     async def claimed(self, job: str, every: timedelta) -> AsyncIterator[bool]:
-        """Whether the job is due, and no other process runs it. It has run once the block ends without an
+        """Return whether the job is due and nobody runs it. It has run once the block ends without an
         error."""
         yield (due := await self._claim(f"last {job}", every))
         if due:

@@ -1,13 +1,12 @@
-"""The durable queue of background work.
+"""Queue background work durably.
 
-A job is written in the transaction that accepts the work, and deleted when it is done. After a crash in
-between it runs again, so handlers must be safe to run twice.
+A job is written in the transaction that accepts the work, and deleted when it is done. After a crash it runs
+again, so handlers must be safe to run twice.
 
-A claim is a token that names its process, and ends after `CLAIM` by the clock of the database; a process that
-works on a job renews it. A transaction that writes for a job checks the token first: a process that was
-stopped for longer, and whose job another one has claimed meanwhile, writes nothing more. A claim that ended
-without a result is a crash of the job's process. Crashes delay a job and never give it up; failures do, after
-`MAX_ATTEMPTS`.
+A claim is a token that names its process, ends after `CLAIM` by the clock of the database, and is renewed. A
+transaction that writes for a job checks the token first: a process whose job another one has claimed writes
+nothing more. A claim that ended without a result is a crash. Crashes delay a job and never give it up;
+failures do, after `MAX_ATTEMPTS`.
 """
 
 import asyncio
@@ -74,9 +73,8 @@ class JobQueue:
         due: datetime | None = None,
     ) -> Job:
         """Write a job in the caller's transaction. Jobs of one kind with the same `about` can be handled as
-        one. With `ours` it is claimed at once: the caller handles it after the commit, and if this process
-        ends before, another one does. It is `due` now unless another time is given; of what is due now the
-        other processes are told (`listen`)."""
+        one. With `ours` it is claimed at once: the caller handles it after the commit. It is `due` now unless
+        another time is given; then the other processes are told (`listen`)."""
         claim = _new_claim(this_process()) if ours else None
         job = Job(new_id(), kind, user, dict(payload), 1, about, claim=claim)
         row = {
@@ -92,16 +90,15 @@ class JobQueue:
         return job
 
     async def take(self, id: str) -> Job | None:
-        """A job that this process has claimed; None if it is done, or another process has it."""
+        """Return a job that this process has claimed; None if it is done, or another process has it."""
         mine = select(work).where(work.c.id == id, self._ours)
         return next(map(to_job, await self._database.rows(mine)), None)
 
     async def claim_due(
         self, now: datetime, most: int, *, last: str = "", suspects: bool = True
     ) -> list[Job]:
-        """Claim the oldest due jobs, for `CLAIM`, and return them: the oldest of each person before the
-        second of anybody. Jobs of the kind `last` come after all others; of suspects only one is claimed, or
-        none."""
+        """Claim the oldest due jobs: the oldest of each person before the second of anybody, the kind `last`
+        after all others; of suspects one or none."""
         given = {"now": now, "most": most, "last": last, "suspects": suspects}
         given["claim"] = _new_claim(self._process)
         if self._database.sqlite and not await self._database.rows(ANY_DUE, {"now": now}):
@@ -114,8 +111,8 @@ class JobQueue:
         return next(iter(await self._claim(work.c.id == id, now)), None)
 
     async def claim_of(self, kinds: Collection[str], prefix: str, now: datetime) -> list[Job]:
-        """Claim the due jobs of these kinds whose user's id begins with `prefix`, of those about the same the
-        oldest, and none while another is claimed. Returns them, oldest first."""
+        """Claim the due jobs of these kinds whose user's id begins with `prefix`; of those about the same the
+        oldest, and none while another is claimed."""
         theirs = work.c.user_id.startswith(prefix, autoescape=True)
         return await self._claim(and_(work.c.kind.in_(kinds), theirs, not_(BEFORE)), now)
 
@@ -133,8 +130,8 @@ class JobQueue:
         return [to_job(row) for row in sorted(rows, key=lambda row: row.seq)]
 
     async def listen(self, wake: Callable[[str], None]) -> None:
-        """Call `wake` with the kind of each job that another process has made due now, and with nothing where
-        some may have been missed, until this is cancelled. Never on SQLite."""
+        """Call `wake` with the kind of each job that another process has made due, and with nothing where
+        some may have been missed. Never on SQLite."""
         if self._database.connect_alone:
             await listen(self._database.connect_alone, wake)
 
@@ -144,9 +141,8 @@ class JobQueue:
 
     @asynccontextmanager
     async def working_on(self, job: Job) -> AsyncIterator[None]:
-        """Renew the claim while the block runs, and let the task write only while it holds: otherwise a
-        transaction raises ClaimLost, and so does the block once another process has claimed the job. If the
-        block is cancelled, give the job back."""
+        """Renew the claim while the block runs, and let the task write only while it holds: otherwise raises
+        ClaimLost. If the block is cancelled, give the job back."""
         task = asyncio.current_task()
         assert task
         renewing = asyncio.create_task(self._renew(job, task), name="hachi claim")
@@ -167,8 +163,7 @@ class JobQueue:
 
     @staticmethod
     async def check(job: Job, connection: AsyncConnection) -> None:
-        """Raise ClaimLost unless the job is claimed as it was for the caller, and keep it so until the
-        transaction ends."""
+        """Raise ClaimLost unless the job is claimed as it was, and keep it so until the transaction ends."""
         if job.claim and await connection.scalar(HOLDS, {"job": job.id, "claim": job.claim}) is None:
             raise _taken_over(job)
 
@@ -188,8 +183,8 @@ class JobQueue:
             return await self._database.run(update(work).where(which).values(**values))
 
     async def take_up(self, now: datetime) -> None:
-        """Free the jobs whose claim has ended, and log those that crashed. After its first crash a job is due
-        at once, later after 64 s, 256 s … at most an hour."""
+        """Free the jobs whose claim has ended, and log crashes. After the first a job is due at once, then
+        after 64 s, 256 s … an hour."""
         for row in await self._database.rows(CLAIM_ENDED):
             if row.id in self._working:  # which renews it
                 continue
@@ -207,7 +202,7 @@ class JobQueue:
                 log.warning("work %s (%s): %s; it runs again in %g s", row.id, row.kind, error, wait)
 
     async def waiting(self, kind: str, user: str) -> bool:
-        """Whether a job of this kind and user is not done yet."""
+        """Return whether a job of this kind and user is not done yet."""
         query = select(work.c.seq).where(
             work.c.kind == kind, work.c.user_id == user, work.c.attempts < MAX_ATTEMPTS
         )
@@ -225,10 +220,9 @@ class JobQueue:
         due: "When | None" = None,
         given: Mapping[str, Any] | None = None,
     ) -> datetime:
-        """Make the waiting job with this `about` due at another time, which follows from what is `given`,
-        with this payload, in the caller's transaction; where none waits that has not failed, add one. What
-        is due already stays due. Without a time it is due now, and keeps its payload. Returns when it is
-        due."""
+        """Reschedule the pending job with this `about`, with this payload, or add one, in the caller's
+        transaction. Its time follows from what is `given`; what is due stays so. Without a time it is due
+        now, and keeps its payload. Returns when it is due."""
         statement = NOW_DUE if due is None else due
         values = {"new_kind": kind, "new_about": about, "new_user_id": user, "now": now, **(given or {})}
         values["new_payload"] = dict(payload)
@@ -239,8 +233,8 @@ class JobQueue:
 
     @staticmethod
     async def finish(connection: AsyncConnection, job: Job) -> None:
-        """Delete a job in the caller's transaction, and the jobs of its kind with the same `about`, including
-        those out of attempts: the job has covered them."""
+        """Delete a job in the caller's transaction, and those of its kind with the same `about`, which it has
+        covered."""
         same = and_(work.c.kind == job.kind, work.c.about == job.about)
         await connection.execute(delete(work).where(or_(work.c.id == job.id, same)))
         Database.after_commit(connection, lift_fence)
@@ -277,13 +271,13 @@ class JobQueue:
         return await self._set(and_(work.c.kind == kind, *waits), due_at=now)
 
     async def listed(self, *, given_up: bool = False) -> list[ListedJob]:
-        """The jobs, oldest first; with `given_up` those alone."""
+        """Return the jobs, oldest first; with `given_up` those alone."""
         query = LISTED.order_by(work.c.seq)
         query = query.where(work.c.attempts >= MAX_ATTEMPTS) if given_up else query
         return [to_listed(row) for row in await self._database.rows(query)]
 
     async def named(self, id: str) -> ListedJob:
-        """The job with this id, or with this prefix of eight or more characters. Raises NotFound."""
+        """Return the job with this id, or with this prefix of eight or more characters. Raises NotFound."""
         query = LISTED.where(begins(work.c.id, id))
         found = [to_listed(row) for row in await self._database.rows(query)]
         if len(found) != 1:
@@ -296,8 +290,8 @@ class JobQueue:
         return await self._set(idle, attempts=0, crashes=0, due_at=now)
 
     async def counts(self) -> tuple[int, int]:
-        """The number of jobs that are due, claimed or to be tried again after a failure or a crash, and of
-        those that used up `MAX_ATTEMPTS`. What waits for its time is as it should be."""
+        """Count the jobs that are due, claimed or to be tried again, and those that used up
+        `MAX_ATTEMPTS`."""
         again = work.c.attempts + work.c.crashes > 0
         late = or_(work.c.due_at <= self._clock(), work.c.claimed_by.is_not(None), again)
         query = select(
@@ -317,5 +311,5 @@ def _new_claim(process: str) -> str:
 
 
 def _held(job: Job) -> ColumnElement[bool]:
-    """True for the job while it is claimed as it was for the caller."""
+    """Match the job while it is claimed as it was for the caller."""
     return and_(work.c.id == job.id, work.c.claimed_by == job.claim)

@@ -27,7 +27,7 @@ from memory.sql.tables.columns import database_time
 
 
 def claimable(now: Any) -> ColumnElement[bool]:
-    """True for jobs that are due, claimed by nobody and not given up."""
+    """Match jobs that are due, claimed by nobody and not given up."""
     return and_(work.c.due_at <= now, work.c.claimed_by.is_(None), work.c.attempts < MAX_ATTEMPTS)
 
 
@@ -50,11 +50,12 @@ When = ReturningInsert[Any]
 
 
 def when(due: ColumnElement[datetime] | None = None) -> When:
-    """The statement of `JobQueue.expect` for jobs that are `due` at this expression, which may have
-    parameters beside "now"; None is now, and leaves the payload of a job that waits as it is. A job that is
-    due already stays so.
-    It inserts the job under the id of the one that waits, and so moves that one. It returns nothing where
-    somebody has claimed that one meanwhile."""
+    """Build the statement of `JobQueue.expect` for jobs `due` at this expression; None is now, and leaves a
+    pending payload as it is.
+
+    It inserts the job under the id of the pending one, and so moves that. It returns nothing where somebody
+    has claimed that one meanwhile.
+    """
     names = ("kind", "user_id", "payload", "about")
     new = {name: bindparam(f"new_{name}", type_=work.c[name].type) for name in names}
     now = bindparam("now", type_=Utc())
@@ -79,8 +80,8 @@ NOW_DUE = when()
 _DUE = and_(claimable(bindparam("now", type_=Utc())), work.c.kind.not_in(CLAIMED_BY_ID))
 ANY_DUE = select(work.c.seq).where(_DUE).limit(1)
 LOOKED_AT = 500
-"""Of the due jobs so many of the oldest and of the newest are weighed, so that a claim costs the same however
-many there are, and whoever has very many holds up nobody who comes after."""
+"""So many of the oldest and newest due jobs are weighed: a claim costs the same however many there are, and
+whoever has very many holds up nobody."""
 _oldest, _newest = (
     select(select(work.c.seq).where(_DUE).order_by(*order).limit(LOOKED_AT).subquery().c.seq)
     for order in ((work.c.due_at, work.c.seq), (work.c.due_at.desc(), work.c.seq.desc()))

@@ -1,4 +1,4 @@
-"""What replaced what, for which owner, and whether it still does. A fact's state is computed from this.
+"""Keep what replaced what, for which owner, and compute from it what holds.
 
 A link, which is a memory and an owner, holds if it is not hidden, its memory has not expired, and nothing
 that replaced it for this owner still does. A replacement lasts
@@ -7,8 +7,7 @@ that replaced it for this owner still does. A replacement lasts
 - `PAST_ITS_EXPIRY`: the same, but longer than the newer fact, which corrected the older one on purpose;
 - `ALWAYS`: the older one never held, or was taken back.
 
-The table is transitive: what replaces a fact replaces what that one had replaced too, and each pair lasts as
-long as its last step. So what holds is asked of single rows, and no row follows from hiding or expiry.
+The table is transitive, each pair lasting as its last step: what holds is asked of single rows.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -34,7 +33,7 @@ NOW = bindparam("now", type_=Utc())
 
 
 def unexpired(now: Any = NOW, of: Any = memories) -> ColumnElement[bool]:
-    """`now` is a time, or a parameter."""
+    """Match memories that have not expired at the time `now`."""
     return or_(of.c.expires_at.is_(None), of.c.expires_at > now)
 
 
@@ -42,7 +41,7 @@ _newer = memories.alias("replacing")
 
 
 def still_replaces(pairs: Any = replacements) -> ColumnElement[bool]:
-    """True for replacements that count."""
+    """Match replacements that count."""
     hidden = is_hidden("link", pairs.c.new_id + " " + pairs.c.owner)
     lives = exists().where(_newer.c.id == pairs.c.new_id, unexpired(of=_newer))
     lasts = or_(pairs.c.lasts == PAST_ITS_EXPIRY, lives)
@@ -50,7 +49,7 @@ def still_replaces(pairs: Any = replacements) -> ColumnElement[bool]:
 
 
 def is_replaced(id: Any, owner: Any, *, but: Any = None) -> ColumnElement[bool]:
-    """True where something replaces the memory with this id for this owner, other than the memory `but`."""
+    """Match where something replaces the memory with this id for this owner, other than the memory `but`."""
     pairs = replacements.alias("replaced")
     these = [pairs.c.old_id == id, pairs.c.owner == owner]
     these += [] if but is None else [pairs.c.new_id != but]
@@ -58,12 +57,12 @@ def is_replaced(id: Any, owner: Any, *, but: Any = None) -> ColumnElement[bool]:
 
 
 def holds(id: Any, owner: Any, *, but: Any = None) -> ColumnElement[bool]:
-    """True where the memory holds for the owner unless it has expired, or would without the memory `but`."""
+    """Match where the memory holds for the owner unless it has expired, or would without the memory `but`."""
     return and_(~is_hidden("link", id + " " + owner), ~is_replaced(id, owner, but=but))
 
 
 def is_active(links: Any = memory_owners) -> ColumnElement[bool]:
-    """The same, for links."""
+    """Return the same, for links."""
     return holds(links.c.memory_id, links.c.owner)
 
 
@@ -118,7 +117,7 @@ async def replace_same(
 
 
 async def replaced_by(connection: AsyncConnection, links: Collection[Link]) -> set[Link]:
-    """What these memories have replaced, for the owners of the links."""
+    """Return what these memories have replaced, for the owners of the links."""
     found = set[Link]()
     for part in parts(id for id, _ in links):
         pairs = await connection.execute(select(replacements).where(replacements.c.new_id.in_(part)))

@@ -22,8 +22,8 @@ _REPEATS_HIDDEN = exists().where(
 async def keep_calls(
     connection: AsyncConnection, message: str, calls: Any | None, sources: Collection[str] = ()
 ) -> None:
-    """In the caller's transaction, store the calls that a message waits for, which a model wrote from these
-    `sources`, unless it was forgotten; None removes them."""
+    """Store the calls that a message waits for, written from these `sources`, in the caller's transaction,
+    unless it was forgotten; None removes them."""
     waiting = update(messages).where(messages.c.id == message, kept())
     await connection.execute(waiting.values(client_items=calls))
     await let_go(connection, [message])
@@ -38,8 +38,7 @@ class KeptCalls(NamedTuple):
 
 
 async def kept_calls(database: Database, message: str) -> KeptCalls | None:
-    """The calls that a message waits for; None where it is answered, or where something that they were
-    written from is hidden, which they may repeat."""
+    """Return the calls that a message waits for; None where it is answered, or a source of them is hidden."""
     where = (messages.c.id == message, messages.c.client_items.is_not(None), kept(), ~_REPEATS_HIDDEN)
     sources = select(_SOURCE).where(rests_on.c.derived_id == message, rests_on.c.how == "found")
     async with database.read() as connection:

@@ -52,7 +52,7 @@ _NEWEST = {
 
 
 async def anchors_of(database: Database, ids: Collection[str]) -> list[Anchor]:
-    """Where these messages stand, and where they stood before they were withdrawn from their place."""
+    """Return where these messages stand, and where they stood before they were withdrawn from their place."""
     rows = await database.rows(_OF_IDS, {"ids": list(ids)}) if ids else ()
     return [
         Anchor(row.id, row.conversation_id, heard, row.seq)
@@ -62,7 +62,7 @@ async def anchors_of(database: Database, ids: Collection[str]) -> list[Anchor]:
 
 
 async def newest_anchors(database: Database, owner: str, before: int, most: int) -> list[Anchor]:
-    """The owner's newest messages with a number under `before`."""
+    """Return the owner's newest messages with a number under `before`."""
     private = owner.startswith("user:")
     given = {"whose": owner.removeprefix("user:") if private else owner, "before": before, "most": most}
     rows = await database.rows(_NEWEST[private], given)
@@ -108,8 +108,8 @@ _AROUND = {
 async def lines_around(
     database: Database, anchors: Sequence[Anchor], reach: int = 2 * REACH, *, whole: bool = False
 ) -> list[tuple[Sequence[Anchor], list[Line]]]:
-    """The messages at and around these, in order: for those that stand together, with these. With `whole` no
-    others of the conversation stand between them, so that they are read at once."""
+    """Return the messages at and around these, in order, by runs that stand together. With `whole` no others
+    of the conversation stand between them."""
     runs = list(_runs(anchors, whole=whole))
     if not runs:
         return []

@@ -44,7 +44,7 @@ LINES = select(messages, WITHDRAWN.label("withdrawn"))
 
 
 def kept() -> ColumnElement[bool]:
-    """True for messages that are not hidden."""
+    """Match messages that are not hidden."""
     return ~MESSAGE_IS_HIDDEN
 
 
@@ -97,14 +97,13 @@ _FORGOTTEN_SINCE = exists().where(
 
 
 def forgotten_since(user: str, moment: datetime) -> Condition:
-    """True if anything of the user's was forgotten at this moment or later, as long as that is on record."""
+    """Match if anything of the user's was forgotten since then, as long as that is on record."""
     return Condition(_FORGOTTEN_SINCE, {"forgetful": user, "since": moment})
 
 
 async def missing(connection: AsyncConnection, ids: Collection[str], owner: str | None = None) -> set[str]:
-    """Which of these messages have been deleted or hidden or, with the key of an `owner`, are not theirs;
-    the others cannot be until the caller's transaction ends. A job about a message asks this before it
-    writes, so that nothing of an erased person and nothing that was forgotten is written again."""
+    """Return which of these messages are deleted, hidden or not the `owner`'s; the others stay until the
+    transaction ends. A job asks this before it writes, so that nothing forgotten is written again."""
     if not ids:
         return set()
     there = select(messages.c.id).where(messages.c.id.in_(ids), kept())
@@ -114,8 +113,7 @@ async def missing(connection: AsyncConnection, ids: Collection[str], owner: str 
 
 
 def name_in(user: ColumnElement[str], places: Any = None) -> Any:
-    """The name under which a user has last written in one of these places, or anywhere, for a query about
-    users."""
+    """Select the name under which a user has last written in one of these places, or anywhere."""
     said = messages.alias("said")
     here = [said.c.user_id == user, said.c.role == "user"]
     here += [] if places is None else [said.c.place.in_(places)]
@@ -127,7 +125,7 @@ def heard_by(owner: str) -> ColumnElement[bool]:
 
 
 def heard(by: Any, *, private: bool) -> ColumnElement[bool]:
-    """True for the messages that a person may read in private, or all in a place: `by` is an id or a key."""
+    """Match the messages that a person may read in private, or all in a place: `by` is an id or a key."""
     if not private:
         return and_(messages.c.place == by, ~WITHDRAWN)
     own = or_(messages.c.place == "", and_(WITHDRAWN, messages.c.role == "user"))

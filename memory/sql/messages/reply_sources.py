@@ -27,9 +27,8 @@ class ReplySources:
     found: frozenset[str] = frozenset()
     """What searches returned."""
     expired: Mapping[str, str] = field(default_factory=dict)
-    """The memories among them that have expired since, each with the message that stated it. The reply rests
-    on that message instead: what was said stays, unless it was forgotten. Of one without a message only its
-    own row tells that nobody has forgotten it."""
+    """The memories among them that have expired since, each with the message that stated it, on which the
+    reply rests instead. Of one without a message its own row must be there."""
 
     @property
     def ids(self) -> frozenset[str]:
@@ -41,8 +40,7 @@ class ReplySources:
         await record_each(connection, {(reply, answering, "answered"), *shown})
 
     def lost(self) -> Condition:
-        """True if one of them has been deleted, hidden or withdrawn from the audience since. A memory that
-        was replaced is not lost."""
+        """Match if one of them has been deleted, hidden or withdrawn since. A replaced memory is not lost."""
         people, places = people_and_places(self.audience)
         values: dict[str, Any] = {"sources": list(self.ids), "how_many": len(self.ids)}
         values |= {"readers": list(self.audience.keys), "people": people, "places": places}
@@ -67,8 +65,7 @@ _LOST = _lost()
 
 
 async def note_answer(connection: AsyncConnection, reply: Message, user: str, place: Place) -> None:
-    """Store that a reply, which was written without the question that it answers, answers the messages right
-    before it."""
+    """Store that a reply, written without its question, answers the messages right before it."""
     talk = (
         messages.c.conversation_id == reply.conversation_id,
         messages.c.user_id == user,

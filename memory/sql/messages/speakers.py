@@ -38,8 +38,8 @@ class Speakers:
         self._bearers.clear()
 
     async def authors(self, audience: Audience) -> frozenset[str]:
-        """The names of the authors whose messages this audience may read. Cached: a new name from another
-        process may be missing, which only affects the order of search results."""
+        """Return the names of the authors whom this audience may read. Cached: a new name from another
+        process may be missing."""
         authors = self._authors.get(audience.keys)
         if authors is None:
             query = select(speakers.c.author).where(speakers.c.owner.in_(audience.keys))
@@ -50,8 +50,8 @@ class Speakers:
         return authors
 
     async def namesake(self, user: str, label: str, audience: Audience) -> bool:
-        """Whether the audience reads what somebody else signed with this user's first name. The user is
-        called `label` there."""
+        """Return whether somebody else signed there with the first name of this user, who is called
+        `label`."""
         authors = await self.authors(audience)
         if audience.keys not in self._by_first_name:
             by_first_name = self._by_first_name[audience.keys] = defaultdict(set)
@@ -65,8 +65,8 @@ class Speakers:
         return bool(await self._database.rows(others.limit(1)))
 
     async def label(self, name: str, user: str | None, place: Place) -> str:
-        """What a person of this name is called in the place and all around and inside it: their name, or with
-        their id if somebody else wrote there first under it. In private nobody else is there."""
+        """Return what a person of this name is called in and around the place: with their id if somebody else
+        wrote there first under it."""
         if place.private:
             return name
         me, outermost = user or "anonymous", place.containing()[-1]
@@ -80,7 +80,7 @@ class Speakers:
         return _told_apart(name, me, bearer)
 
     async def _bearer(self, name: str, outermost: Place) -> str | None:
-        """Who was the first to write under this name there; Hachi's own name is its own."""
+        """Return who was the first to write under this name there; Hachi's own name is its own."""
         if spelled(name) == HACHI:
             return HACHI
         there = partial(_inside, outermost.key)
@@ -92,10 +92,9 @@ class Speakers:
             return await connection.scalar(first.where(bears).order_by(messages.c.seq).limit(1))
 
     async def names(self, people: Collection[str], audience: Audience | None = None) -> dict[str, str]:
-        """What these people are called where the audience reads: as they signed there last. Whoever wrote
-        nothing there is called as was noted there, or by their id; by no name that they bear elsewhere.
-        Without an audience, what they are called by who looks after the installation: as they signed last
-        anywhere; who wrote nothing has no entry."""
+        """Return what these people are called where the audience reads: as they last signed there, else as
+        was noted there, else by their id. Without an audience, as an operator sees them: as they last signed
+        anywhere, if they did."""
         if not people:
             return {}
         if audience is None:
@@ -128,8 +127,8 @@ def _first_name(author: str) -> str:
 
 
 def _told_apart(name: str, user: str, bearer: str) -> str:
-    """What a person of this name is called: by it alone if they are who bore it first. Only letters and
-    digits tell names apart, and a colon ends one in the prompt."""
+    """Add a person's id to their name, unless they bore it first. Only letters and digits tell names
+    apart."""
     return name if user == bearer else f"{name} ({' '.join(user.split(':'))})"
 
 

@@ -1,8 +1,6 @@
-"""The active conversation: a summary of a few sentences, and the last message that it covers.
+"""Store a summary of a few sentences for each conversation and owner, and the last message that it covers.
 
-This module stores one summary for each conversation and owner, and returns them to the index and to searches;
-other code writes the text. Private conversations of different people are separate, even if they have the same
-id.
+Other code writes the text. Private conversations of different people are separate, even with the same id.
 """
 
 from collections.abc import Collection
@@ -57,13 +55,13 @@ class Written(NamedTuple):
 
 
 def owner_of(user: str, place: Place) -> str:
-    """The owner key of a conversation of `user` in `place`."""
+    """Return the owner key of a conversation of `user` in `place`."""
     return user_key(user) if place.private else place.key
 
 
 def consolidation_subject(conversation: str, owner: str) -> str:
-    """The subject of a consolidation: a conversation within its audience. The queue runs jobs with the same
-    subject as one."""
+    """Make the subject of a consolidation, a conversation within its audience, by which the queue runs jobs
+    as one."""
     return f"{owner} {conversation}"
 
 
@@ -72,8 +70,8 @@ class ConversationSummaries:
         self._database = database
 
     async def of(self, conversation: str, owner: str, now: datetime) -> ActiveConversation | None:
-        """The stored conversation; None if nothing has been stored for it yet. A summary that rests on an
-        expired fact is withheld."""
+        """Return the stored conversation, if there is one. A summary that rests on an expired fact is
+        withheld."""
         given = {"conversation": conversation, "of": owner, "now": now}
         for row in await self._database.rows(_OF, given):
             return replace(_active(row), summary="", withheld=True) if row.outlived else _active(row)
@@ -92,9 +90,9 @@ class ConversationSummaries:
         now: datetime,
         rebuilt: bool = False,
     ) -> Written | None:
-        """In the caller's transaction, store a summary up to the message `covered`, based on the summary up
-        to `after` (0: none) at this revision; with `rebuilt` on no earlier summary. Returns None, and changes
-        nothing, if the stored summary is no longer that one. An unchanged text only advances `covered`."""
+        """Store a summary up to the message `covered`, based on that up to `after` at this revision or,
+        `rebuilt`, on none, in the caller's transaction. None, and no change, if the stored one is another by
+        now."""
         if covered < after or (covered == after and not rebuilt):
             return None
         if after == 0:
@@ -134,7 +132,7 @@ class ConversationSummaries:
     async def by_ids(
         self, ids: Collection[str], audience: Audience, now: datetime
     ) -> dict[str, ActiveConversation]:
-        """The conversations with these ids that have a summary and that the audience may read, by id."""
+        """Return by id the conversations that have a summary and that the audience may read."""
         if not ids:
             return {}
         given = {"ids": list(ids), "owners": list(audience.keys), "now": now}
@@ -150,7 +148,7 @@ class ConversationSummaries:
         until: datetime | None = None,
         exclude: Collection[str] = (),
     ) -> list[ActiveConversation]:
-        """Summarised conversations, last changed first; changed at `since` or later, and before `until`."""
+        """Return summarised conversations changed from `since` to before `until`, last changed first."""
         query = select(table).where(table.c.owner.in_(audience.keys), table.c.summary != "", ~outlived(now))
         query = query.where(table.c.updated_at >= since) if since else query
         query = query.where(table.c.updated_at < until) if until else query
@@ -161,7 +159,7 @@ class ConversationSummaries:
     async def texts(
         self, conversations: Collection[str], audience: Audience, now: datetime
     ) -> dict[str, str]:
-        """The summaries of these conversations that the audience may read, by the conversation's id."""
+        """Return by conversation the summaries that the audience may read."""
         readable = table.c.conversation_id.in_(conversations), table.c.owner.in_(audience.keys)
         query = select(table.c.conversation_id, table.c.summary).where(*readable, ~outlived(now))
         return {row.conversation_id: row.summary for row in await self._database.rows(query)}
@@ -169,13 +167,13 @@ class ConversationSummaries:
     # For the index.
 
     async def of_ids(self, ids: Collection[str]) -> list[ActiveConversation]:
-        """The conversations with these ids, whoever may read them."""
+        """Return the conversations with these ids, whoever may read them."""
         return [_active(row) for row in await self._database.rows(_OF_IDS, {"ids": list(ids)})]
 
 
 def outlived(now: Any) -> ColumnElement[bool]:
-    """True for a summary that was written before a fact expired which it rests on: one that a message states
-    which it covers, or one that the model was given."""
+    """Match a summary written before a fact expired that a message it covers states, or that the model was
+    given."""
     lately = and_(memories.c.expires_at <= now, memories.c.expires_at > table.c.updated_at)
     expired = select(memories.c.id).where(lately).correlate(table)
     covered = exists().where(
@@ -191,8 +189,8 @@ def outlived(now: Any) -> ColumnElement[bool]:
 
 
 def heard_by() -> ColumnElement[str]:
-    """The owner key of a message's place, or in private of its user. Of a message that its place has no
-    longer it is the place's too: what was written from it there is found by this."""
+    """Return the owner key of a message's place, or in private of its user; of a withdrawn message the
+    place's too, so that summaries written from it are found."""
     return func.coalesce(func.nullif(messages.c.place, ""), literal("user:") + messages.c.user_id)
 
 

@@ -32,8 +32,7 @@ class Utc(TypeDecorator[datetime]):
         return moment.replace(tzinfo=None) if dialect.name == "sqlite" else moment
 
     def result_processor(self, dialect: Dialect, coltype: object) -> Any:
-        """Reads SQLite's text itself: what SQLAlchemy puts together takes four times as long, and a search
-        reads hundreds."""
+        """Read SQLite's text itself, which takes a quarter of the time: a search reads hundreds."""
         if dialect.name != "sqlite":
             return lambda value: value and value.astimezone(UTC)
         return lambda value: value and datetime.fromisoformat(value).replace(tzinfo=UTC)

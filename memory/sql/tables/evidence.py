@@ -1,7 +1,6 @@
-"""What rests on what, as numbers, since it is most of what a turn leaves; a view shows it with ids.
+"""Store what rests on what as numbers, since it is most of what a turn leaves; a view shows it with ids.
 
-A turn notes some fifty sources. With the text of two ids in three trees each of them takes 200 bytes; as
-numbers 30.
+With the text of two ids in three trees each of some fifty sources takes 200 bytes; as numbers 30.
 """
 
 from sqlalchemy import Column, Connection, Identity, MetaData, SmallInteger, Table, Text

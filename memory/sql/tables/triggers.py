@@ -1,9 +1,8 @@
-"""Triggers write what follows from a row, in the transaction that writes the row.
+"""Write what follows from a row in the transaction that writes the row.
 
-They write the log of changes (`memory.sql.changes`) for each owner of a row: of facts by their links, by what
-replaced what and by links that are hidden, of messages, of summaries and of chunks. While there is an index
-on a server, each change is noted for it too (`index_todo`). With a row, or the text of a summary, its vectors
-go. A new memory gets its tags, and rests on the message that states it.
+Triggers write the log of changes (`memory.sql.changes`) for each owner of a fact, message, summary or chunk,
+and while there is an index on a server, note it there too (`index_todo`). With a row, or the text of a
+summary, its vectors go. A new memory gets its tags, and rests on its message.
 """
 
 from sqlalchemy import Connection
@@ -45,8 +44,7 @@ def _log_link(entry: str) -> str:
 
 
 def _log_message(message: str, where: str = "", *, around: bool = False) -> str:
-    """Log a change of a message for who has it, and with `around` for who has only messages beside it. A
-    reply in a place is the place's alone."""
+    """Log a change of a message for who has it, and with `around` for who has only messages beside it."""
     row = f"{message}.id"
     place = f"{where} {'AND' if where else 'WHERE'} {message}.place <> ''"
     own = f"({message}.place = '' OR {message}.role = 'user')"

@@ -12,7 +12,6 @@ from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-import asyncpg
 import pytest
 import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
@@ -377,42 +376,6 @@ async def test_whoever_finds_the_server_full_waits_for_a_connection_of_this_proc
     await database.close()
     assert len(await names(other)) == 180, "a place has become free"
     await other.close()
-
-
-class Pooled:
-    """A connection through a pooler, which tells a process id of its own."""
-
-    def __init__(self, real: Any, shared: bool) -> None:
-        self._real, self._shared = real, shared
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._real, name)
-
-    def get_server_pid(self) -> int:
-        return 1
-
-    def terminate(self) -> None:
-        if not self._shared:
-            self._real.terminate()
-
-
-@pytest.mark.parametrize("mode", ["transaction", "session"])
-async def test_a_pooler_is_refused_that_shares_a_connection_between_transactions(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
-) -> None:
-    url, connect = await server.new(), asyncpg.connect
-    real = await connect(url)
-
-    async def through_the_pooler(*given: Any, **options: Any) -> Pooled:
-        shared = mode == "transaction"
-        return Pooled(real if shared else await connect(*given, **options), shared)
-
-    monkeypatch.setattr(asyncpg, "connect", through_the_pooler)
-    if mode == "transaction":
-        assert "a pooler in transaction mode is before it, as PgBouncer may be" in await fault(url, tmp_path)
-    else:
-        await (await Database.open(url, tmp_path)).close()
-    await real.close()
 
 
 async def test_the_url_says_how_many_connections_a_process_takes(server: Server, tmp_path: Path) -> None:
