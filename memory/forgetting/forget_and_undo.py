@@ -16,6 +16,7 @@ from memory.facts.derived import withhold
 from memory.forgetting import hiding
 from memory.forgetting.offers import BY_ITSELF, beside, find
 from memory.forgetting.reach import Reach, reach_of
+from memory.forgetting.replies import PREVIEWED
 from memory.records import ForgetCandidate, ForgetKind, Forgotten
 from memory.sql import hidden as entries
 from memory.sql.engine import Database
@@ -46,9 +47,10 @@ class Forgetting:
             return await find(connection, kind, id, user, place)
 
     async def preview(self, candidate: ForgetCandidate, user: str) -> ForgetCandidate:
-        """Return the candidate with the texts of the messages that go with it, and how many replies do."""
+        """Return the candidate with the texts of the messages that go with it, and how many replies do, of
+        the newest ones."""
         async with self.database.read() as connection:
-            reach = await reach_of(connection, candidate, user, self.clock())
+            reach = await reach_of(connection, candidate, user, self.clock(), PREVIEWED)
             said = select(messages.c.text).where(messages.c.id.in_(reach.messages), kept())
             texts = await connection.scalars(said.order_by(messages.c.seq))
             gone = select(func.count()).where(messages.c.id.in_(reach.replies), kept())

@@ -230,9 +230,12 @@ async def _with_replies(
     told = Told(reach.person, contents, [row.text for row in said], _told_at(reach.facts, said))
     gone = own.union(fact.id for fact in reach.facts)
     answers = reach.replies | await answers_to(connection, own)
-    given = gone | answers | await _summaries_of(connection, gone)
+    counted = reach.scanned.most is not None
+    given = set() if counted else gone | answers | await _summaries_of(connection, gone)
     scanned = await repeating(connection, told, given, readers, reach.scanned)
     replies = answers | scanned.found
+    if counted:
+        return replace(reach, replies=replies)
     alone, others = await shown(connection, gone, replies, readers)
     return replace(reach, replies=replies | alone, shown=tuple(sorted(others)), scanned=scanned)
 

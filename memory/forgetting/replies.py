@@ -129,9 +129,13 @@ class Scanned:
     """`messages.seq` of the last of those to the person themselves."""
     compared: frozenset[str] = frozenset()
     found: frozenset[str] = frozenset()
+    most: int | None = None
+    """Compare no more than so many of the newest."""
 
 
 NOT_SCANNED = Scanned()
+PREVIEWED = Scanned(most=300)
+"""For a count to show before a forgetting, which reads all."""
 
 _COLUMNS = (messages.c.id, messages.c.seq, messages.c.place, messages.c.text, messages.c.sent_at)
 REPLIES = select(*_COLUMNS).where(messages.c.role == literal_column("'assistant'"))
@@ -152,6 +156,8 @@ async def repeating(
         own = own.where(messages.c.seq > scanned.upto)
     elif told.at and told.at.keys() >= {*told.facts, *told.messages}:
         own = own.where(messages.c.sent_at >= min(told.at.values()))
+    if scanned.most:
+        own = own.order_by(messages.c.sent_at.desc()).limit(scanned.most)
     rows = sorted(await connection.execute(own), key=attrgetter("seq"))  # by SQL it would read them all
     gone = {*shown}
     rows = [row for row in rows if row.id not in gone]

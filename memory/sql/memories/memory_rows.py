@@ -27,7 +27,7 @@ ACTIVE_LINKS = and_(LINKS.c.memory_id == memories.c.id, is_active(links=LINKS))
 WITH_OWNERS = (
     select(memories, LINKS.c.owner)
     .select_from(memories.outerjoin(LINKS, ACTIVE_LINKS))
-    .order_by(memories.c.created_at.desc(), memories.c.id)
+    .order_by(memories.c.created_at.desc(), memories.c.id.desc())
 )
 
 # The statements of every search and every new fact are built once: building them takes longer than running.
@@ -55,7 +55,8 @@ async def fetch(
 ) -> list[Memory]:
     """The memories that meet the condition, newest first."""
     if limit is not None:
-        newest = select(memories.c.id).where(where).order_by(memories.c.created_at.desc(), memories.c.id)
+        newest = select(memories.c.id).where(where)
+        newest = newest.order_by(memories.c.created_at.desc(), memories.c.id.desc())
         where = memories.c.id.in_(newest.limit(limit))
     return with_owners((await connection.execute(WITH_OWNERS.where(where), {"now": now})).all())
 

@@ -29,8 +29,9 @@ async def link(
     await show(connection, "link", [link_id(id, owner) for owner in owners])
     here = and_(memory_owners.c.memory_id == id, memory_owners.c.owner.in_(owners))
     await connection.execute(delete(memory_owners).where(here))
+    created_at = select(memories.c.created_at).where(memories.c.id == id).scalar_subquery()
     for owner in owners:
-        row = {"memory_id": id, "owner": owner, "content_key": content_key}
+        row = {"memory_id": id, "owner": owner, "content_key": content_key, "created_at": created_at}
         await connection.execute(insert(memory_owners).values(**row))
         alias = memory_aliases.c
         known = select(alias.memory_id, literal(owner), alias.name, alias.other).where(alias.memory_id == id)

@@ -184,15 +184,20 @@ class MemoryStore:
     ) -> list[Memory]:
         """The newest memories, newest first; created at `since` or later, and before `until`; with `after`, a
         time and an id, those that follow this one; with one of these `subjects`, if there are any."""
-        where = [all_memories_readable(audience), unexpired()]
+        link, ids = memory_owners.c, []
+        where = [is_active(), unexpired()]
         tagged = select(memory_tags.c.memory_id).where(memory_tags.c.tag.in_(subjects))
-        where += [memories.c.id.in_(tagged)] if subjects else []
-        where += [memories.c.created_at >= since] if since else []
-        where += [memories.c.created_at < until] if until else []
+        where += [link.memory_id.in_(tagged)] if subjects else []
+        where += [link.created_at >= since] if since else []
+        where += [link.created_at < until] if until else []
         if after:
-            same = and_(memories.c.created_at == after[0], memories.c.id > after[1])
-            where.append(or_(memories.c.created_at < after[0], same))
-        return await self.where(and_(*where), now, limit)
+            same = and_(link.created_at == after[0], link.memory_id < after[1])
+            where += [link.created_at <= after[0], or_(link.created_at < after[0], same)]
+        for owner in sorted(audience.keys):  # of each alone an index has them in order
+            mine = select(link.memory_id).join(memories).where(link.owner == owner, *where)
+            mine = mine.order_by(link.created_at.desc(), link.memory_id.desc()).limit(limit)
+            ids.append(select(mine.subquery().c.memory_id))
+        return await self.where(memories.c.id.in_(union_all(*ids)), now, limit) if ids else []
 
     async def where(
         self, condition: ColumnElement[bool], now: datetime, limit: int | None = None
@@ -295,7 +300,10 @@ class MemoryStore:
             for memory in facts.values()
         ]
         owned = [(key, memory.id, owner) for key, memory in facts.items() for owner in sorted(memory.owners)]
-        links = [{"memory_id": id, "owner": owner, "content_key": key} for key, id, owner in owned]
+        links = [
+            {"memory_id": id, "owner": owner, "content_key": key, "created_at": facts[key].created_at}
+            for key, id, owner in owned
+        ]
         linked = [
             {"memory_id": id, "owner": owner, "name": name, "other": other}
             for _, id, owner in owned

@@ -11,7 +11,6 @@ from memory.sql.tables.facts import (
     memory_tags,
     memory_updates,
     replacements,
-    session_memories,
 )
 from memory.sql.tables.index import (
     changes,
@@ -69,7 +68,6 @@ __all__ = [
     "places",
     "replacements",
     "rests_on",
-    "session_memories",
     "speakers",
     "tasks",
     "trace_bodies",

@@ -41,7 +41,9 @@ memory_owners = Table(
     Column("memory_id", row_id, ForeignKey("memories.id", ondelete="CASCADE"), primary_key=True),
     Column("owner", Text, primary_key=True, comment="user:U, place:P or global"),
     Column("content_key", String(64), nullable=False, comment="of the normalised content"),
+    Column("created_at", Utc, comment="the memory's, in whose order an owner's are listed"),
     Index("ix_memory_owners_owner", "owner", "content_key"),
+    Index("ix_memory_owners_newest", "owner", "created_at", "memory_id"),
 )
 
 replacements = Table(
@@ -78,20 +80,6 @@ memory_tags = Table(
     metadata,
     Column("tag", Text, primary_key=True, comment="one of the memory's subjects"),
     Column("memory_id", row_id, ForeignKey("memories.id", ondelete="CASCADE"), primary_key=True, index=True),
-)
-
-session_memories = Table(
-    "session_memories",
-    metadata,
-    Column("memory_id", row_id, ForeignKey("memories.id", ondelete="CASCADE"), primary_key=True),
-    Column(
-        "conversation_id",
-        Text,
-        ForeignKey("conversations.id", ondelete="CASCADE"),
-        primary_key=True,
-        index=True,
-        comment="a session that it was given to, beside those in which it was said",
-    ),
 )
 
 forgettings = Table(

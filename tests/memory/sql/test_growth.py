@@ -52,6 +52,7 @@ async def fill(stack: Stack, user: str, exchanges: int) -> list[str]:
             facts.append(fact | {"user_id": user, "place": "", "message_id": said, "uses": 0})
             key = content_key(fact["content"])
             links.append({"memory_id": fact["id"], "owner": f"user:{user}", "content_key": key})
+            links[-1] |= {"created_at": fact["created_at"]}
             rests.append((fact["id"], said, "stated"))
     async with stack.database.write() as connection:
         await connection.run_sync(drop_triggers)
@@ -117,6 +118,11 @@ async def costs(stack: Stack, facts: list[str]) -> dict[str, int]:
     await measured("what a turn reads", reads)
     await measured("what a turn writes", writes)
     await measured("find rows of hits", lambda: stack.store.by_ids(facts[-20:], me, now))
+    await measured("list", lambda: stack.store.newest(me, now, 50))
+    oldest = await stack.forgetting.named("memory", facts[0], "anna")
+    await measured(
+        "show what would go with the oldest fact", lambda: stack.forgetting.preview(oldest, "anna")
+    )
     await measured("forget", lambda: stack.forgetting.forget("memory", facts[-5], "anna"))
     await stack.remember("Anna is ill", ttl="1h")
     stack.clock.advance(hours=2)

@@ -1,0 +1,21 @@
+"""Let links have the time of their memory, so that a list reads only what it shows. Drop a table that nobody
+writes."""
+
+import sqlalchemy as sa
+from alembic import op
+
+from memory.sql.tables.columns import Utc
+
+revision = "0027"
+down_revision = "0026"
+
+
+def upgrade() -> None:
+    comment = "the memory's, in whose order an owner's are listed"
+    op.add_column("memory_owners", sa.Column("created_at", Utc, comment=comment))
+    op.execute(
+        "UPDATE memory_owners SET created_at = "
+        "(SELECT created_at FROM memories WHERE memories.id = memory_owners.memory_id)"
+    )
+    op.create_index("ix_memory_owners_newest", "memory_owners", ["owner", "created_at", "memory_id"])
+    op.drop_table("session_memories")
