@@ -188,13 +188,13 @@ class Erasure:
 
     async def _clean_index(self, found: ErasureProgress) -> list[Remainder]:
         """Remove what was deleted from the index, and from the log of changes."""
+        async with self.database.write() as connection:
+            await changes.erase(connection, user_key(found.user))
         try:
             left = await self.indexing.erase(found.ids)
         except (IndexUnavailable, EmbedderUnavailable) as error:
             why = f"it will be removed once this works again, and the erasure is run again: {error}"
             return [Remainder("index", found.counts["index"], why, False)]
-        async with self.database.write() as connection:
-            await changes.erase(connection, user_key(found.user))
         return [Remainder("index", left, AGAIN, False)] if left else []
 
     async def _rewrite(self) -> list[Remainder]:

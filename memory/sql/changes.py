@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from sqlalchemy import bindparam, delete, func, select, text
+from sqlalchemy import bindparam, delete, func, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.sql.engine import Database
@@ -95,10 +95,11 @@ async def read(database: Database, owners: Collection[str], since: Moment) -> Re
 
 
 async def erase(connection: AsyncConnection, owner: str) -> None:
-    """In the caller's transaction, delete what names an owner who is erased, and let every process forget
-    what it has read."""
-    for table in (changes, index_todo):
-        await connection.execute(delete(table).where(table.c.owner.in_((owner, f"{DOCUMENTS}{owner}"))))
+    """In the caller's transaction, name an owner who is erased no more, and let every process forget what it
+    has read. What a server's index is to remove stays, as nobody's."""
+    theirs = (owner, f"{DOCUMENTS}{owner}")
+    await connection.execute(delete(changes).where(changes.c.owner.in_(theirs)))
+    await connection.execute(update(index_todo).where(index_todo.c.owner.in_(theirs)).values(owner=EVERYBODY))
     await connection.execute(_ERASED[connection.dialect.name == "sqlite"])
 
 
