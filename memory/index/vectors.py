@@ -84,7 +84,13 @@ async def points(
     else:
         with suppress(EmbedderUnavailable):
             known |= zip(texts, await embedder.embed(list(texts.values())), strict=True)
-    return with_vectors(drafts, known), {key: texts[key] for key in texts if key not in known}
+    made = [
+        replace(
+            point, dense=known.get((point.id, "dense")), window_dense=known.get((point.id, "window_dense"))
+        )
+        for point, _, _ in drafts
+    ]
+    return made, {key: texts[key] for key in texts if key not in known}
 
 
 async def make(database: Database, embedder: Embedder, texts: Texts) -> None:
@@ -109,22 +115,6 @@ async def forget(database: Database, ids: Sequence[str]) -> None:
         left = list(await connection.scalars(select(vectors.c.id).where(vectors.c.id.in_(ids))))
     if left:
         await database.run(delete(vectors).where(vectors.c.id.in_(left)))
-
-
-async def forget_others(database: Database, embedder: str) -> None:
-    """Delete the vectors of other embedders, once an index is complete."""
-    others = select(vectors.c.id).where(vectors.c.embedder != embedder).limit(1)
-    if await database.rows(others):
-        await database.run(delete(vectors).where(vectors.c.embedder != embedder))
-
-
-def with_vectors(drafts: Sequence[Draft], known: "Mapping[tuple[str, str], Any]") -> list[Point]:
-    return [
-        replace(
-            point, dense=known.get((point.id, "dense")), window_dense=known.get((point.id, "window_dense"))
-        )
-        for point, _, _ in drafts
-    ]
 
 
 def _digest(text: str) -> bytes:

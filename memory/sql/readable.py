@@ -3,7 +3,7 @@ messages."""
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, bindparam, exists, false, func, or_, select
+from sqlalchemy import ColumnElement, and_, bindparam, exists, false, func, or_
 
 from memory.audience import Audience
 from memory.sql.hidden import WITHDRAWN
@@ -14,12 +14,6 @@ from memory.sql.tables import memories, memory_owners, messages
 def memories_readable(audience: Audience) -> ColumnElement[bool]:
     """Match memories that the audience may read, tested on each row: for conditions that leave few."""
     return _owned_by(audience.keys)
-
-
-def all_memories_readable(audience: Audience) -> ColumnElement[bool]:
-    """Select the same rows as `memories_readable`, through their owners: for reading many."""
-    mine = memory_owners.c.owner.in_(audience.keys)
-    return memories.c.id.in_(select(memory_owners.c.memory_id).where(mine, is_active()))
 
 
 def _owned_by(owners: Any) -> ColumnElement[bool]:

@@ -16,7 +16,7 @@ from memory.errors import NotFound
 from memory.forgetting.hiding import bring_back, replace_messages
 from memory.index import Rankings
 from memory.sql.memories.replacements import unexpired
-from memory.sql.readable import all_memories_readable
+from memory.sql.readable import memories_readable
 from tests.memory.conftest import Stack, on_both
 from tests.memory.fact_model import ALWAYS, PAST, WHILE, Fact, Model
 from tests.memory.forgetting.test_erasure import erasure_of
@@ -113,7 +113,7 @@ class World:
     async def find_ids(self) -> None:
         """What a decision does not tell those present: the ids of rows in the same words."""
         for fact, owner in [(one, owner) for one in self.model.facts for owner in self.model.owners(one)]:
-            held = all_memories_readable(Audience(frozenset({owner}))) & unexpired()
+            held = memories_readable(Audience(frozenset({owner}))) & unexpired()
             rows = await self.stack.store.where(held, self.stack.clock.now)
             fact.id = next((row.id for row in rows if row.content == self.text(fact.word)), fact.id)
 

@@ -72,19 +72,6 @@ def with_owners(rows: Iterable[Any]) -> list[Memory]:
 
 
 def _memory(row: Any, owners: Iterable[str]) -> Memory:
-    return Memory(
-        id=row.id,
-        content=row.content,
-        subjects=tuple(row.subjects),
-        created_at=row.created_at,
-        expires_at=row.expires_at,
-        source=row.source,
-        type=row.type,
-        importance=row.importance,
-        last_accessed_at=row.last_accessed_at,
-        uses=row.uses,
-        user_id=row.user_id,
-        place=row.place,
-        message_id=row.message_id,
-        owners=frozenset(owners),
-    )
+    id, content, subjects, *others = row[: len(memories.c)]  # in the order of the record's fields
+    fields: Any = (id, content, tuple(subjects), *others, frozenset(owners))
+    return Memory(*fields)

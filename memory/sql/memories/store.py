@@ -55,7 +55,7 @@ from memory.sql.memories.replacements import (
     unexpired,
 )
 from memory.sql.messages.message_rows import kept
-from memory.sql.readable import MEMORIES_READABLE, all_memories_readable, memories_readable
+from memory.sql.readable import MEMORIES_READABLE, memories_readable
 from memory.sql.tables import (
     changes,
     memories,
@@ -163,7 +163,7 @@ class MemoryStore:
         return next((memory for memory in found if memory.id == ids[0]), found[0] if found else None)
 
     async def by_ids(self, ids: Collection[str], audience: Audience, now: datetime) -> dict[str, Memory]:
-        """The memories with these ids that are active, unexpired and memories_readable, by id."""
+        """The memories with these ids that are active, unexpired and readable, by id."""
         if not ids:
             return {}
         given = {"ids": list(ids), "owners": list(audience.keys), "now": now}
@@ -238,12 +238,6 @@ class MemoryStore:
     def forget_aliases(self) -> None:
         """Empty the cache, after an erasure."""
         self._aliases.clear()
-
-    async def count(self, audience: Audience, now: datetime) -> int:
-        query = select(func.count()).select_from(memories)
-        query = query.where(all_memories_readable(audience), unexpired())
-        [[count]] = await self.database.rows(query, {"now": now})
-        return int(count)
 
     # Writing, in the caller's transaction: see `memory.facts.writer`.
 
