@@ -1,8 +1,8 @@
-"""The index: finds rows of the database by meaning and by words. SQL can rebuild it at any time.
+"""Find rows of the database by meaning and by words; SQL can rebuild the index at any time.
 
 A `Point` is a row as it is searched, a `Question` carries the owner keys of its reader, and `Rankings` are
 four lists with raw scores, which `memory.search.ranking` merges. `engine` keeps what readers need in this
-process; `server` has all of it on a Qdrant server. `indexing` is what the rest of Hachi calls.
+process, `server` all of it on a Qdrant server; `indexing` is what the rest of Hachi calls.
 """
 
 from collections.abc import Sequence

@@ -1,10 +1,8 @@
-"""Turns a text into weighted words: BM25 without the rarity of words, which depends on the reader.
+"""Turn a text into weighted words: BM25 without the rarity of words, which depends on the reader.
 
-A text is folded first: accents and vowel points go, scripts without spaces are cut into overlapping pairs of
-characters (and single ideographs), and each emoji becomes a word. English endings are stemmed.
-
-Every word is indexed. A question leaves out English function words, which would match everything, unless one
-stands there as a name ("where does Will live?").
+Accents and vowel points go, scripts without spaces are cut into overlapping pairs of characters (and single
+ideographs), each emoji is a word, and English endings are stemmed. A question leaves out English function
+words, unless one stands there as a name ("where does Will live?").
 """
 
 import re
@@ -21,8 +19,7 @@ Words = Mapping[int, float]
 """The weight of each word, by its hash."""
 
 AVERAGE_WORDS = 100
-"""BM25's average number of words of a text, other than a window. On LoCoMo 20 to 200 differ by 0.001 of
-recall@10."""
+"""BM25's average number of words of a text. On LoCoMo 20 to 200 differ by 0.001 of recall@10."""
 AVERAGE_WINDOW = 50
 """The same for windows: a lower one favours short exchanges. 100 loses 0.006, 30 gains nothing."""
 LONGEST = 1_000_000
@@ -60,7 +57,7 @@ _OPENING = re.compile(r"(?:^|[.!?…:\n])[^\w.!?…:\n]*$")
 
 
 def document(text: str, average: int = AVERAGE_WORDS) -> dict[int, float]:
-    """The weighted words of a text to index; empty if it has none."""
+    """Return the weighted words of a text to index; empty if it has none."""
     words = _words(prepare(text).lower())
     length = len(words) - sum(map(FUNCTION_WORDS.__contains__, words))
     norm = _K * (1 - _B + _B * length / average)
@@ -69,7 +66,7 @@ def document(text: str, average: int = AVERAGE_WORDS) -> dict[int, float]:
 
 
 def query(text: str) -> frozenset[int]:
-    """The words of a question that tell something; empty if it has none."""
+    """Return the words of a question that tell something; empty if it has none."""
     words, prepared = [], prepare(text)
     for match in _WORD.finditer(prepared):
         word = match.group()
@@ -80,12 +77,12 @@ def query(text: str) -> frozenset[int]:
 
 @lru_cache(maxsize=8192)  # the same facts, tasks and headings recur every turn
 def stems(text: str) -> frozenset[int]:
-    """The words of a text that tell something, as hashes."""
+    """Return the words of a text that tell something, as hashes."""
     return query(text)
 
 
 def prepare(text: str) -> str:
-    """The text as words with spaces between them, the same for documents and questions."""
+    """Return the text as words with spaces between them, the same for documents and questions."""
     if text.isascii():
         return text[:LONGEST]
     plain = unicodedata.normalize("NFKD", storable(text[:LONGEST]).translate(_APOSTROPHES))
@@ -98,7 +95,7 @@ def _words(text: str) -> list[str]:
 
 
 def _is_name(word: str, text: str, at: int) -> bool:
-    """Whether a function word is written as a name: with a capital, and not first in its sentence."""
+    """Return whether a function word is written as a name: with a capital, and not first in its sentence."""
     return len(word) > 1 and word.istitle() and not _OPENING.search(text, max(0, at - 20), at)
 
 

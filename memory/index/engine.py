@@ -1,8 +1,8 @@
-"""The index in this process: an entry for each owner key that somebody reads, loaded from SQL.
+"""Keep the index in this process: an entry for each owner key that somebody reads, loaded from SQL.
 
-Before each search the log of changes tells which rows of an entry are to be read again, whichever process has
-written them. Time writes nothing: an entry is valid until the first of its rows expires, and then what may
-hold again is read too. The entries that were used last stay, within so many bytes.
+Before each search the log of changes tells which rows of an entry to read again. Time writes nothing: an
+entry is valid until the first of its rows expires, and then what may hold again is read too. The entries used
+last stay, within so many bytes.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ class Loaded:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def watched(self, key: str) -> list[str]:
-        """Whose changes may concern it: with a person's own those around what they said in places."""
+        """Return whose changes may concern it: with a person's own those around what they said in places."""
         around = sorted(f"{AROUND}{place}" for place in self.entry.heard if place != key)
         return [key, EVERYBODY, *around]
 
@@ -66,7 +66,7 @@ class Engine:
         self._loaded: OrderedDict[str, Loaded] = OrderedDict()
 
     async def search(self, *questions: Question) -> Rankings:
-        """The hits of all questions, which have one text and vector and differ in what they select."""
+        """Return the hits of all questions, which have one text and vector and differ in what they select."""
         keys = keys_of(questions[0])
         if not keys:
             return Rankings()
@@ -89,11 +89,11 @@ class Engine:
         self._loaded.clear()
 
     async def count(self) -> int:
-        """How many rows are in memory."""
+        """Return how many rows are in memory."""
         return sum(len(one.entry) for one in self._loaded.values())
 
     async def too_big(self) -> list[str]:
-        """The owner keys that have more messages than there is room for. Counts all messages."""
+        """Return the owner keys that have more messages than there is room for. Counts all messages."""
         return await self.rows.with_more_messages(room_for(self._memory, self._embedder.dimension))
 
     @property
@@ -102,7 +102,7 @@ class Engine:
 
     @asynccontextmanager
     async def _held(self, keys: Sequence[str]) -> AsyncIterator[dict[str, Loaded]]:
-        """The entries of these keys, which nobody else refreshes or searches meanwhile."""
+        """Return the entries of these keys, which nobody else refreshes or searches meanwhile."""
         loaded = {key: self._loaded.setdefault(key, Loaded()) for key in keys}
         async with AsyncExitStack() as locks:
             for key, one in loaded.items():  # always in the same order
@@ -179,6 +179,6 @@ class Engine:
 
 
 def keys_of(question: Question) -> list[str]:
-    """The keys of the entries that a question is for, what is common to most people last."""
+    """Return the keys of the entries that a question is for, what is common to most people last."""
     of_documents = DOCUMENTS if question.kinds == CHUNKS else ""
     return sorted((f"{of_documents}{owner}" for owner in question.audience), reverse=True)

@@ -1,4 +1,4 @@
-"""The rows of one owner key as they are searched: matrices of vectors, and which rows have a word.
+"""Hold the rows of one owner key as they are searched: matrices of vectors, and which rows have a word.
 
 A row that changes is added anew and its old place is dead; `worn` tells when too many are. Times are seconds
 since 1970, without an end infinite.
@@ -136,17 +136,17 @@ class Entry:
 
     @property
     def filled(self) -> "NDArray[Any]":
-        """The rows, dead ones too."""
+        """Return the rows, dead ones too."""
         return self.rows[: len(self.ids)]
 
     @property
     def worn(self) -> bool:
-        """Whether most rows are dead."""
+        """Return whether most rows are dead."""
         return len(self.ids) > 2 * len(self) + 1_000
 
     @property
     def ends(self) -> float:
-        """When the first of its rows expires."""
+        """Return when the first of its rows expires."""
         rows = self.filled
         return float(rows["expires"][rows["alive"]].min(initial=np.inf))
 
@@ -162,7 +162,7 @@ class Entry:
         )
 
     def owned_by_none_of(self, keys: Collection[str]) -> "NDArray[Any]":
-        """True for rows that have no owner among these keys."""
+        """Match rows that have no owner among these keys."""
         apart = np.array([owners.isdisjoint(keys) for owners in self._owners], dtype=bool)
         return apart[self.filled["owners"]] if len(apart) else np.zeros(0, dtype=bool)
 

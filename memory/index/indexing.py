@@ -1,8 +1,7 @@
-"""Searches the index, and keeps it up to date: what the rest of Hachi calls.
+"""Search the index, and keep it up to date: what the rest of Hachi calls.
 
-Without a server the index is in this process (`engine`), and reads what has changed before each search. With
-one, a search goes there, and what is still to be put there is scored here; while the server is away or is
-being filled, all is.
+Without a server it is in this process (`engine`), and reads changes before each search. With one, a search
+goes there, and what is pending is scored here; while the server is away or being filled, all is.
 """
 
 import asyncio
@@ -39,7 +38,7 @@ class Indexing:
         memory: int,
         server: ServerIndex | None = None,
     ) -> None:
-        """`memory` is how many bytes the index in this process may take."""
+        """Take how many bytes of `memory` the index in this process may use."""
         self.server = server
         self.engine = Engine(database, embedder, memory)
         self.behind: str | None = None
@@ -53,8 +52,8 @@ class Indexing:
         self._task: asyncio.Task[None] | None = None
 
     async def search(self, question: Question, *further: Question) -> Rankings:
-        """The hits of all questions, which have one text and vector: `further` ones select less, and so add
-        what the lists of the first have no room for."""
+        """Search for all questions, which have one text and vector; `further` ones add what the first had no
+        room for."""
         if self.server and self._worker and keys_of(question):
             try:
                 if found := await self._search_server(self.server, self._worker, question, *further):
@@ -67,7 +66,7 @@ class Indexing:
     async def _search_server(
         self, server: ServerIndex, worker: IndexWorker, *questions: Question
     ) -> Rankings | None:
-        """What the server finds, with what is pending; None if it does not show the state of the database."""
+        """Search the server and what is pending; None if it does not show the state of the database."""
         since = (await changes.now(self._database)).moment
         state = await (await worker.todo()).state(keys_of(questions[0]))
         if state is None or state.pending is None:
@@ -94,8 +93,8 @@ class Indexing:
                 self._task = asyncio.create_task(self._run(), name="hachi index")
 
     async def catch_up(self, progress: Progress | None = None, *, anew: bool = False) -> int:
-        """Do what there is to do for the server; with `anew` fill it again. Returns how many rows that were.
-        Raises IndexUnavailable or EmbedderUnavailable; the rest waits."""
+        """Do what is pending for the server; with `anew` fill it again. Returns how many rows. Raises
+        IndexUnavailable or EmbedderUnavailable."""
         if anew:
             self.engine.clear()
         if not self._worker:
@@ -122,15 +121,15 @@ class Indexing:
         self.behind = str(error)
 
     async def pending(self) -> int:
-        """How many rows wait for the index. Raises IndexUnavailable or EmbedderUnavailable."""
+        """Return how many rows wait for the index. Raises IndexUnavailable or EmbedderUnavailable."""
         return await (await self._worker.todo()).count() if self._worker else 0
 
     async def rows(self) -> int:
-        """How many rows an index of everything has."""
+        """Return how many rows an index of everything has."""
         return await self.engine.rows.count(self._clock())
 
     async def erase(self, ids: Collection[str]) -> int:
-        """Remove these deleted rows now. Returns how many are left. Raises IndexUnavailable or
+        """Remove deleted rows now. Returns how many are left. Raises IndexUnavailable or
         EmbedderUnavailable."""
         self.engine.clear()
         if not self.server:

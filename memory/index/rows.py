@@ -1,8 +1,8 @@
-"""Reads rows of the database as the index shows them: `Draft`s, points that lack their vectors.
+"""Read rows of the database as the index shows them: `Draft`s, points that lack their vectors.
 
-Facts that somebody has and that have not expired, messages that count as said, each with its window, written
-summaries, and the chunks of documents. A key names whose rows are read together: `user:U`, `place:P`,
-`global`, or one of these after `DOCUMENTS` for chunks, which so do not change how rare a word is elsewhere.
+These are facts that hold, visible messages with their windows, written summaries, and chunks. A key names
+whose rows are read together: `user:U`, `place:P`, `global`, or one of these after `DOCUMENTS` for chunks,
+which so do not change how rare a word is elsewhere.
 """
 
 from bisect import bisect_left
@@ -70,14 +70,14 @@ class Rows:
         self._conversations = ConversationSummaries(database)
 
     async def shown(self, ids: Ids, now: datetime) -> list[Draft]:
-        """Those of these rows that the index shows, and the messages whose windows these are part of."""
+        """Return those of these rows that the index shows, with messages whose windows they are part of."""
         found = await self._facts(ids.get("memory", ()), now) + await self._summaries(ids.get("summary", ()))
         anchors = await anchors_of(self.database, ids.get("message", ()))
         found += await self._messages(anchors, neighbours=True)
         return found + await self._chunks(ids.get("chunk", ()))
 
     async def of_owner(self, key: str, now: datetime, size: int) -> AsyncIterator[list[Draft]]:
-        """All rows of a key, so many at a time: facts and summaries, then messages, the newest first."""
+        """Yield all rows of a key, so many at a time: facts and summaries, then the newest messages."""
         owner = key.removeprefix(DOCUMENTS)
         kinds: tuple[Kind, ...] = ("chunk",) if key != owner else ("memory", "summary")
         for kind in kinds:
@@ -96,15 +96,15 @@ class Rows:
             yield await self._messages(own, whole=True) + await self._messages(others)
 
     async def standing(self, ids: Collection[str]) -> set[str]:
-        """Which of these messages are in the table, hidden or not."""
+        """Return which of these messages are in the table, hidden or not."""
         return {anchor.id for anchor in await anchors_of(self.database, ids)}
 
     async def replaced_by(self, ids: Collection[str]) -> list[str]:
-        """The facts that these replaced, and that may hold again once these have expired."""
+        """Return the facts that these replaced, and that may hold again once these have expired."""
         return [row.old_id for row in await self.database.rows(_REPLACED, {"ids": list(ids)})]
 
     async def with_more_messages(self, room: int) -> list[str]:
-        """The people and places with more messages than that."""
+        """Return the people and places with more messages than that."""
         found: list[str] = []
         for prefix, whose in (("user:", messages.c.user_id), ("", messages.c.place)):
             more = select(whose.label("key")).where(whose != "").group_by(whose).having(func.count() > room)
@@ -112,7 +112,7 @@ class Rows:
         return found
 
     async def count(self, now: datetime) -> int:
-        """How many points an index of all rows has."""
+        """Return how many points an index of all rows has."""
         owned = exists().where(memory_owners.c.memory_id == memories.c.id, is_active())
         counts = [
             select(func.count()).select_from(table).where(*shown).scalar_subquery()

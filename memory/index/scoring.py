@@ -1,7 +1,6 @@
-"""Scores the rows of a reader's entries: pure.
+"""Score the rows of a reader's entries, as Qdrant does: the cosine of vectors, and BM25. Pure.
 
-As Qdrant does it: the cosine of vectors, and BM25 with the rarity of words among all that this reader may
-read, so that a score shows nothing of other people's words. A test compares both.
+Words are rare among all that this reader may read, so that a score shows nothing of other people's words.
 """
 
 import math
@@ -32,7 +31,7 @@ class Part(NamedTuple):
 
 
 def rank(entries: Mapping[str, Entry], questions: Sequence[Question]) -> Rankings:
-    """The best rows of each lane, of entries by their owner keys. The questions have one text and vector."""
+    """Rank the best rows of each lane, of entries by owner key. The questions have one text and vector."""
     asked = [one for one in questions if one.kinds and one.limit > 0]
     if not entries or not asked:
         return Rankings()
@@ -57,7 +56,7 @@ def rank(entries: Mapping[str, Entry], questions: Sequence[Question]) -> Ranking
 
 
 def best(hits: Iterable[Ranked]) -> tuple[Ranked, ...]:
-    """The hits, each once, best first."""
+    """Return the hits, each once, best first."""
     return tuple(sorted({hit.id: hit for hit in hits}.values(), key=lambda hit: -hit.score))
 
 
@@ -72,7 +71,7 @@ def _parts(entries: Mapping[str, Entry]) -> list[Part]:
 
 
 def _meets(entry: Entry, question: Question) -> "Mask":
-    """Which rows a question selects."""
+    """Return which rows a question selects."""
     rows = entry.filled
     meets: Mask = rows["expires"] > question.now.timestamp()
     if len(question.kinds) < len(KINDS) - 1:
@@ -87,7 +86,7 @@ def _meets(entry: Entry, question: Question) -> "Mask":
 
 
 def _by_vector(lane: Lane, entry: Entry, vector: Any) -> "tuple[Scores, Mask]":
-    """The cosine of each row, and which rows have one."""
+    """Return the cosine of each row, and which rows have one."""
     scores = np.zeros(len(entry.ids), dtype=np.float32)
     if vector is not None and lane.matrix is not None:
         asked = np.asarray(vector, dtype=np.float32)
@@ -100,7 +99,7 @@ def _by_vector(lane: Lane, entry: Entry, vector: Any) -> "tuple[Scores, Mask]":
 
 
 def _rarities(name: str, parts: Sequence[Part], words: Iterable[int]) -> dict[int, float]:
-    """How rare each word is among all texts of the lane."""
+    """Return how rare each word is among all texts of the lane."""
     texts = sum(
         int(np.count_nonzero(part.counted & part.entry.filled[part.lane(name).words])) for part in parts
     )
@@ -113,7 +112,7 @@ def _rarities(name: str, parts: Sequence[Part], words: Iterable[int]) -> dict[in
 
 
 def _by_words(name: str, parts: Sequence[Part], rarities: Mapping[int, float]) -> "list[tuple[Scores, Mask]]":
-    """The BM25 score of each row of each part, and which rows share a word."""
+    """Return the BM25 score of each row of each part, and which rows share a word."""
     scores = [np.zeros(len(part.entry.ids), dtype=np.float32) for part in parts]
     for part, score in zip(parts, scores, strict=True):
         for word, rarity in rarities.items():
@@ -125,7 +124,7 @@ def _by_words(name: str, parts: Sequence[Part], rarities: Mapping[int, float]) -
 def _top(
     parts: Sequence[Part], scores: "Sequence[tuple[Scores, Mask]]", masks: "Sequence[Mask]", limit: int
 ) -> list[Ranked]:
-    """The best rows of all parts, at most `limit`."""
+    """Return the best rows of all parts, at most `limit`."""
     found = list[Ranked]()
     for part, (score, has), mask in zip(parts, scores, masks, strict=True):
         rows = np.flatnonzero(has & mask)

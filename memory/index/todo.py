@@ -1,11 +1,9 @@
-"""What is to be put into an index on a server, or embedded: the table `index_todo`.
+"""Keep what is to be put into an index on a server, or embedded: the table `index_todo`.
 
-A trigger notes each change in it while a row of `index_marks` says that there is such an index. Any process
-claims rows in a short transaction, works without one, and deletes the rows that it has claimed: what changes
-meanwhile has a row of its own.
-
-The mark of an index is in the database and in the index. Where they differ, whoever notices first gives both
-a new one, and all rows are entered, in slices.
+A trigger notes each change while a row of `index_marks` says that there is such an index. Any process claims
+rows in a short transaction, works without one, and deletes what it has claimed: what changes meanwhile has a
+row of its own. Where the marks of database and index differ, whoever notices first gives both a new one, and
+all rows are entered, in slices.
 """
 
 from collections import defaultdict
@@ -66,8 +64,7 @@ class State(NamedTuple):
 
     mark: str
     pending: Mapping[Kind, Collection[str]] | None
-    """What it does not show yet of the reader's rows; None if it is being filled, or if that is more than is
-    read beside it."""
+    """What it does not show yet of the reader's rows; None if it is being filled, or that is too much."""
 
 
 class Claim(NamedTuple):
@@ -83,12 +80,12 @@ class Todo:
         self.collection = collection
 
     async def mark(self) -> str | None:
-        """The mark that the database has; None if there is no such index."""
+        """Return the mark that the database has; None if there is no such index."""
         rows = await self._database.rows(_MARK, {"collection": self.collection})
         return next((str(row.mark) for row in rows), None)
 
     async def state(self, owners: Collection[str]) -> State | None:
-        """The index as a search by these owner keys has to take it; None if there is none."""
+        """Return the index as a search by these owner keys has to take it; None if there is none."""
         given = {"collection": self.collection, "owners": [*owners, EVERYBODYS]}
         rows = await self._database.rows(_STATE, given)
         if not rows:
@@ -98,8 +95,8 @@ class Todo:
         return State(rows[0].mark, _by_kind(row for row in rows if row.id))
 
     async def begin(self, wrong: str | None, *, force: bool = False) -> str | None:
-        """Give the index a new mark in place of the `wrong` one, and take that of any other index. Returns
-        the new one; None, unless by `force`, if another process has done so or began to within `CLAIM`."""
+        """Give the index a new mark in place of the `wrong` one, and take that of any other index; None,
+        unless by `force`, if another process did so within `CLAIM`."""
         new = str(uuid4())
         async with self._database.write() as connection:
             if not self._database.sqlite:
@@ -145,13 +142,13 @@ class Todo:
         await self._database.run(delete(index_todo).where(index_todo.c.seq.in_(claim.seqs)))
 
     async def count(self) -> int:
-        """How many rows wait."""
+        """Return how many rows wait."""
         [[rows]] = await self._database.rows(select(func.count()).select_from(index_todo))
         return int(rows)
 
 
 async def forget(database: Database) -> None:
-    """There is no such index: note changes no more."""
+    """Return there is no such index: note changes no more."""
     if await database.rows(select(index_marks.c.mark).limit(1)):
         async with database.write() as connection:
             await connection.execute(delete(index_marks))

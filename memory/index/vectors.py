@@ -1,7 +1,6 @@
-"""The vectors in SQL, beside the rows that they were made of: an index is filled without embedding again.
+"""Store vectors beside the rows that they were made of: an index is filled without embedding again.
 
-A vector counts only while the digest of its text is that of the row's text now, so a row may change at any
-time. With the row, or its text, its vectors go (`memory.sql.tables.triggers`).
+A vector counts only while its digest is that of the row's text, and goes with the row or its text.
 """
 
 import hashlib
@@ -31,8 +30,7 @@ Texts = Mapping[tuple[str, str], str]
 """What vectors are made of, by the row's id and the lane: ``dense`` or ``window_dense``."""
 AT_ONCE = 500
 QUICK = frozenset({"bundled"})
-"""Embedders that embed some ten thousand texts in a second and cost nothing: their vectors are made again
-where they are needed, and not stored."""
+"""Embedders that are so quick and cheap that their vectors are made where they are needed, and not stored."""
 
 
 def texts_of(drafts: Sequence[Draft]) -> dict[tuple[str, str], str]:
@@ -41,7 +39,7 @@ def texts_of(drafts: Sequence[Draft]) -> dict[tuple[str, str], str]:
 
 
 async def stored(database: Database, embedder: str, texts: Texts) -> "Vectors":
-    """The vectors of these texts that are known."""
+    """Return the vectors of these texts that are known."""
     import numpy as np
 
     found: Vectors = {}
@@ -55,7 +53,7 @@ async def stored(database: Database, embedder: str, texts: Texts) -> "Vectors":
 
 
 async def store(connection: AsyncConnection, embedder: str, texts: Texts, made: Mapping[Any, Any]) -> None:
-    """In the caller's transaction, store the vectors that were `made` of these texts."""
+    """Store the vectors that were `made` of these texts, in the caller's transaction."""
     import numpy as np
 
     rows = [
@@ -76,7 +74,7 @@ async def store(connection: AsyncConnection, embedder: str, texts: Texts, made: 
 async def points(
     database: Database, embedder: Embedder, drafts: Sequence[Draft]
 ) -> tuple[list[Point], Texts]:
-    """The points of these drafts, and the texts whose vectors they still lack."""
+    """Return the points of these drafts, and the texts whose vectors they still lack."""
     texts = texts_of(drafts)
     known: dict[tuple[str, str], Any] = {}
     if embedder.name not in QUICK:
@@ -102,7 +100,7 @@ async def make(database: Database, embedder: Embedder, texts: Texts) -> None:
 
 
 async def known(database: Database, embedder: str, ids: Collection[str]) -> list[str]:
-    """The rows of these whose vectors are stored by now."""
+    """Return the rows of these whose vectors are stored by now."""
     if not ids:
         return []
     given = {"embedder": embedder, "ids": list(ids)[:AT_ONCE]}

@@ -37,7 +37,7 @@ class Window(NamedTuple):
 
 
 def window_of(messages: Sequence[Message], i: int) -> Window:
-    """The window of ``messages[i]``: one line for each message. `messages` are in order."""
+    """Return the window of ``messages[i]``: one line for each message. `messages` are in order."""
     near = touched_windows(messages, i)
     texts = [messages[at].text[: LIMIT if at == i else NEIGHBOUR_LIMIT] for at in near]
     said = (f"{messages[at].author}: {text}" for at, text in zip(near, texts, strict=True))
@@ -45,12 +45,12 @@ def window_of(messages: Sequence[Message], i: int) -> Window:
 
 
 def touched_windows(messages: Sequence[Message], i: int) -> range:
-    """The positions whose windows contain ``messages[i]``. They are also the positions in its own window."""
+    """Return the positions whose windows contain ``messages[i]``, which are those in its own window."""
     return range(_edge(messages, i, -1), _edge(messages, i, 1) + 1)
 
 
 def _edge(messages: Sequence[Message], i: int, step: int) -> int:
-    """The last position of the window of `i` in one direction (`step` is 1 or -1)."""
+    """Return the last position of the window of `i` in one direction (`step` is 1 or -1)."""
     at = i
     while abs(at + step - i) <= REACH and 0 <= at + step < len(messages):
         here, there = messages[at], messages[at + step]

@@ -1,7 +1,7 @@
-"""Does what is to be done for an index on a server, and embeds where that takes long: see `todo`.
+"""Do what is pending for an index on a server, and embed where that takes long: see `todo`.
 
-Nothing is locked meanwhile, so another process may put an older state of a row just after a newer one. So
-the rows are read once more after they were put, until they are what was put.
+Another process may put an older state of a row just after a newer one. So rows are read again after they were
+put, until they are what was put.
 """
 
 import logging
@@ -37,7 +37,7 @@ class IndexWorker:
     _todo: Todo | None = None
 
     async def todo(self) -> Todo:
-        """Raises IndexUnavailable or EmbedderUnavailable."""
+        """Raise IndexUnavailable or EmbedderUnavailable."""
         if self._todo is None:
             await know_dimension(self.embedder)
             name = await self.server.collection() if self.server else f"vectors of {self.embedder.name}"
@@ -45,8 +45,8 @@ class IndexWorker:
         return self._todo
 
     async def run(self, progress: Progress | None = None, *, anew: bool = False) -> int:
-        """Do all that there is to do; with `anew` fill the index again. Returns how many rows that were.
-        Raises IndexUnavailable or EmbedderUnavailable; what is left waits."""
+        """Do all that is pending; with `anew` fill the index again. Returns how many rows. Raises
+        IndexUnavailable or EmbedderUnavailable."""
         todo = await self.todo()
         await self._agree(todo, anew=anew)
         while await todo.enter():

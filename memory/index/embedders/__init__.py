@@ -24,21 +24,20 @@ KNOWN = "bundled, openai:NAME (such as openai:text-embedding-3-small)"
 class Embedder(Protocol):
     @property
     def name(self) -> str:
-        """The name that `open_embedder` accepts."""
+        """Return the name that `open_embedder` accepts."""
         ...
 
     @property
     def dimension(self) -> int:
-        """Raises IndexUnavailable while it is not known: see `embed`."""
+        """Raise IndexUnavailable while it is not known: see `embed`."""
         ...
 
     @property
     def thresholds(self) -> Thresholds: ...
 
     async def embed(self, texts: Sequence[str]) -> "list[NDArray[np.float32]]":
-        """A vector of length one for each text, in order. A blank text gets zeros, which are similar to
-        nothing. Ignores text beyond the model's limit. Without any text it makes `dimension` known. Raises
-        EmbedderUnavailable."""
+        """Return a vector of length one for each text, and zeros for a blank one. Ignores text beyond the
+        model's limit. Without any text it makes `dimension` known. Raises EmbedderUnavailable."""
         ...
 
     async def close(self) -> None: ...
@@ -68,7 +67,7 @@ def open_embedder(
     base_url: str | None = None,
     breaker: Breaker | None = None,
 ) -> Embedder:
-    """Return the embedder called `name`. It calls no server and loads nothing before the first text. Raises
+    """Return the embedder called `name`, which loads nothing before the first text. Raises
     EmbedderUnavailable if the name, or what is given with it, cannot be right."""
     kind, _, model = name.partition(":")
     if name == "bundled":

@@ -1,5 +1,5 @@
-"""An embedder that may be away and that costs time or money: opened with its first text, behind a breaker,
-and not asked again for recent texts."""
+"""Open an embedder that may be away or costs money with its first text, behind a breaker, and cache recent
+texts."""
 
 import asyncio
 from collections import OrderedDict
@@ -30,7 +30,7 @@ class BreakableEmbedder:
         breaker: Breaker,
         dimension: int | None = None,
     ) -> None:
-        """`dimension` is that of a known model."""
+        """Take the embedder that is `opened` on first use; `dimension` is that of a known model."""
         self.name = name
         self.thresholds = thresholds
         self._open = open
@@ -42,7 +42,7 @@ class BreakableEmbedder:
 
     @property
     def dimension(self) -> int:
-        """Raises IndexUnavailable while it is not known, since without it no index can be opened."""
+        """Raise IndexUnavailable while it is not known, since without it no index can be opened."""
         if self._known is None:
             raise IndexUnavailable(
                 f"the index waits for the embedder {self.name} to say how long its vectors are"
@@ -50,8 +50,7 @@ class BreakableEmbedder:
         return self._known
 
     async def embed(self, texts: Sequence[str]) -> "Vectors":
-        """As of any embedder. No texts are embedded without a call, but open it if its dimension is not
-        known."""
+        """Embed texts. Without any it makes no call, but opens the embedder if its dimension is not known."""
         found = {text: self._recent[text] for text in texts if text in self._recent}
         missing = [text for text in dict.fromkeys(texts) if text not in found]
         if missing or self._known is None:

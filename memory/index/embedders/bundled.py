@@ -1,7 +1,7 @@
-"""The embedder inside the package: wordllama, 256 dimensions, no key and no network.
+"""Embed with wordllama, in the package: 256 dimensions, no key and no network.
 
-A text's vector is the mean of its tokens' vectors: about 0.02 ms for a line, and blind to word order. The
-weights take 33 MB; the first text loads them in 0.4 s, in a thread.
+A vector is the mean of its tokens' vectors: some 0.02 ms a line, blind to word order. The weights take 33 MB;
+the first text loads them in 0.4 s, in a thread.
 """
 
 import asyncio
@@ -24,14 +24,13 @@ _INLINE = 2_000
 
 
 class BundledEmbedder:
-    """The thresholds were measured.
+    """The embedder, whose thresholds were measured.
 
     `dedupe`: over 140 pairs of facts in English, French and Hebrew, the lowest that none of the 42 pairs with
-    different attributes or contradictions reaches (the highest has 0.933); 11 of the 54 that say the same do.
-    This embedder cannot tell names, numbers and dates apart; they are compared separately.
-
-    `recall`: over 759 questions on five LoCoMo conversations, where the share of the evidence that reaches it
-    (0.76) and of the other messages (0.29) are furthest apart."""
+    different values reaches (the highest has 0.933); 11 of the 54 that say the same do. It cannot tell names,
+    numbers and dates apart. `recall`: over 759 questions on five LoCoMo conversations, where the share of the
+    evidence that reaches it (0.76) and of other messages (0.29) are furthest apart.
+    """
 
     name = "bundled"
     dimension = 256

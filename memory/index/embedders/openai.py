@@ -56,8 +56,8 @@ class OpenAIEmbedder:
         base_url: str | None = None,
         client: "AsyncOpenAI | None" = None,
     ) -> "OpenAIEmbedder":
-        """Open the embedder. If the model is not in `DIMENSIONS`, the server is asked for its dimension.
-        `client` replaces the client that is created from the key and the URL."""
+        """Open the embedder. A server is asked for the dimension of a model that is not in `DIMENSIONS`.
+        `client` replaces the one made from the key and the URL."""
         embedder = cls(model, client or _client(model, api_key, base_url), DIMENSIONS.get(model, 0))
         try:
             if not embedder.dimension:
@@ -74,7 +74,7 @@ class OpenAIEmbedder:
         await self._client.close()
 
     async def _requests(self, texts: list[str]) -> list[list[float]]:
-        """In as many requests as it takes: a slow server is asked for half as many texts at a time."""
+        """Send as many requests as it takes: a slow server is asked for half as many texts at a time."""
         rows: list[list[float]] = []
         while left := texts[len(rows) :]:
             part = next(_split(left, self._most))
@@ -135,8 +135,8 @@ def _client(model: str, api_key: str | None, base_url: str | None) -> "AsyncOpen
 
 
 def _rows(answer: bytes) -> list[list[float]]:
-    """The vectors in an answer, in order; none if it is something else. The client's own records look at each
-    number, which takes 2 ms for 1,536 of them."""
+    """Return the vectors in an answer, if it has any. The client's own records take 2 ms for 1,536
+    numbers."""
     with suppress(ValueError, TypeError, KeyError, AttributeError):
         entries = sorted(json.loads(answer).get("data") or [], key=itemgetter("index"))
         return [entry["embedding"] for entry in entries]

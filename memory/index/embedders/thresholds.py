@@ -14,15 +14,14 @@ class Thresholds:
 
 
 CAUTIOUS = Thresholds(dedupe=0.95, recall=0.3)
-"""For an uncalibrated embedder: treats few texts as the same and few as unrelated.
-`benchmarks/calibrate.py` measures better ones."""
+"""For an uncalibrated embedder: few texts count as the same. `benchmarks/calibrate.py` measures better
+ones."""
 
 KNOWN = {
     "bundled": Thresholds(dedupe=0.94, recall=0.15),
     "openai:text-embedding-3-small": Thresholds(dedupe=0.85, recall=0.5),
 }
-"""Mistral documents that the vectors of `mistral-embed` have the length 1 and 1,024 dimensions, but no
-similarities: they are the cautious ones."""
+"""Of `mistral-embed` its dimension is documented, and no similarities: they are the cautious ones."""
 
 
 def thresholds_of(embedder: str) -> Thresholds:

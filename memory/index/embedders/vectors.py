@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 
 def readable(text: str, max_bytes: int) -> str:
-    """The text without lone surrogates, cut to `max_bytes` of UTF-8 at a whole character."""
+    """Return the text without lone surrogates, cut to `max_bytes` of UTF-8 at a whole character."""
     encoded = storable(text[:max_bytes]).encode()  # a character has at least one byte
     return encoded[:max_bytes].decode(errors="ignore")
 
 
 def normalised(rows: Sequence[Any]) -> "list[NDArray[np.float32]]":
-    """Each row scaled to length one; zeros if its length is zero or not finite."""
+    """Return each row scaled to length one; zeros if its length is zero or not finite."""
     vectors = (np.asarray(row, dtype=np.float32) for row in rows)
     return [
         vector / np.float32(length) if np.isfinite(length) and length else zeros(len(vector))
@@ -37,7 +37,7 @@ async def embed_texts(
     max_bytes: int,
     model: Callable[[list[str]], Awaitable[Sequence[Any]]],
 ) -> "list[NDArray[np.float32]]":
-    """A normalised vector for each text. Blank texts become zeros, without the model."""
+    """Return a normalised vector for each text. Blank texts become zeros, without the model."""
     asked = {at: readable(text, max_bytes) for at, text in enumerate(texts) if text.strip()}
     answers = normalised(await model(list(asked.values()))) if asked else []
     vectors = dict(zip(asked, answers, strict=True))

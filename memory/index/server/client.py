@@ -36,7 +36,7 @@ def connect(url: str, api_key: str | None) -> "AsyncQdrantClient":
 
     class Client(AsyncQdrantClient):
         def _resolve_query_batch_request(self, requests: Any) -> Any:
-            """As they are: the client's own copies them, number by number."""
+            """Return as they are: the client's own copies them, number by number."""
             return requests
 
     try:
@@ -53,7 +53,7 @@ def connect(url: str, api_key: str | None) -> "AsyncQdrantClient":
 
 
 def faults() -> tuple[type[Exception], ...]:
-    """What the client raises where a server is away or refuses."""
+    """Return what the client raises where a server is away or refuses."""
     from qdrant_client.common.client_exceptions import QdrantException
     from qdrant_client.http.exceptions import ApiException
 
@@ -72,7 +72,7 @@ def reason(error: BaseException) -> str:
 
 
 def is_at_least(version: str, wanted: tuple[int, int]) -> bool:
-    """Whether a version such as ``1.19.2`` is that one or later."""
+    """Return whether a version such as ``1.19.2`` is that one or later."""
     return tuple(int(part) for part in version.split(".")[:2] if part.isdigit()) >= wanted
 
 
@@ -97,7 +97,7 @@ def point_struct(point: Point) -> "models.PointStruct":
 
 
 def requests(questions: Sequence[Question]) -> "list[tuple[str, models.QueryRequest]]":
-    """Each lane to search, with what to ask."""
+    """Return each lane to search, with what to ask."""
     from qdrant_client import models
 
     found = []
@@ -140,7 +140,7 @@ def mark_struct(mark: str) -> "models.PointStruct":
 
 
 def rankings(lanes: Iterable[str], answers: Iterable[Any]) -> Rankings:
-    """The hits of each lane: those of several answers in one list."""
+    """Return the hits of each lane: those of several answers in one list."""
     found: dict[str, list[Ranked]] = {}
     for lane, answer in zip(lanes, answers, strict=True):
         hits = [Ranked(str(point.id), point.score, point.payload["kind"]) for point in answer.points]
@@ -149,7 +149,7 @@ def rankings(lanes: Iterable[str], answers: Iterable[Any]) -> Rankings:
 
 
 def keywords(keys: Iterable[str]) -> list[str]:
-    """The keys without lone surrogates, which the engine refuses; different keys stay different."""
+    """Return the keys without lone surrogates, which the engine refuses; different keys stay different."""
     plain = (key.isascii() and "\\" not in key for key in keys)
     return sorted(
         key if is_plain else key.replace("\\", "\\\\").encode("utf-8", "backslashreplace").decode()

@@ -1,8 +1,8 @@
-"""The index on a Qdrant server or cluster, which several processes may share.
+"""Keep the index on a Qdrant server or cluster, which several processes may share.
 
-Each database and embedder has a collection, named after both. A point in it holds a mark, which the database
-has too (`memory.index.server.todo`): a collection that was emptied, or that belongs to another state of the
-database, has another one or none.
+Each database and embedder has a collection. A point in it holds a mark, which the database has too
+(`memory.index.todo`): a collection that was emptied, or is of another state of the database, has another one
+or none.
 """
 
 import asyncio
@@ -61,7 +61,7 @@ class ServerIndex:
         self._opening = asyncio.Lock()
 
     async def collection(self) -> str:
-        """Its name, which tells the database and the embedder. Raises also EmbedderUnavailable."""
+        """Return its name, which tells the database and the embedder. Raises also EmbedderUnavailable."""
         await know_dimension(self._embedder)
         if not self._ours:
             try:
@@ -86,7 +86,7 @@ class ServerIndex:
             await self._there("delete", gone, wait=True)
 
     async def search(self, *questions: Question) -> tuple[str | None, Rankings]:
-        """The mark, and the hits of all questions, which have one text and vector."""
+        """Return the mark, and the hits of all questions, which have one text and vector."""
         asked = wire.requests(questions)
         batch = [wire.mark_request(), *(request for _, request in asked)]
         marked, *answers = await self._there("query_batch_points", batch, seconds=SEARCH_SECONDS)
@@ -94,7 +94,7 @@ class ServerIndex:
         return mark, wire.rankings([lane for lane, _ in asked], answers)
 
     async def mark(self) -> str | None:
-        """The mark that the collection holds, which is made if it is missing."""
+        """Return the mark that the collection holds, which is made if it is missing."""
         await self._ask(self._ensure)
         [found] = await self._there("query_batch_points", [wire.mark_request()])
         return next((str(point.payload["mark"]) for point in found.points), None)
@@ -108,12 +108,12 @@ class ServerIndex:
         await self._there("upsert", [wire.mark_struct(mark)], wait=True)
 
     async def count(self) -> int:
-        """The number of points."""
+        """Return the number of points."""
         found: int = (await self._there("count", exact=True)).count
         return max(0, found - 1)  # one holds the mark
 
     async def present(self, ids: Sequence[str]) -> set[str]:
-        """Which of these ids are in the index, whoever owns them: to verify an erasure."""
+        """Return which of these ids are in the index, whoever owns them: to verify an erasure."""
         found: set[str] = set()
         for at in range(0, len(ids), AT_A_TIME):
             part = list(ids[at : at + AT_A_TIME])
@@ -128,7 +128,7 @@ class ServerIndex:
             await client.close()
 
     async def _there(self, method: str, *given: Any, seconds: float = wire.TIMEOUT, **named: Any) -> Any:
-        """What the client's method answers of the collection."""
+        """Return what the client's method answers of the collection."""
         name = await self.collection()
         return await self._ask(methodcaller(method, name, *given, **named), seconds)
 
