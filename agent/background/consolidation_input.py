@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Literal
 
-from sqlalchemy import bindparam
+from sqlalchemy import bindparam, func, select
 
 from agent.background.consolidation_lines import ANSWERED_WITHIN, MOST_MESSAGES, answered, at_once, first
 from agent.turn.context.user_snippet import fitting
 from agent.types.budget import Budget
 from memory.audience import Audience, Place
 from memory.facts.candidate import Provenance
-from memory.facts.compare import mentions
+from memory.facts.compare import mentions, tells
 from memory.facts.derived import MEMORY_SUMMARY, no_longer, remaining
 from memory.facts.similar import SimilarFacts
 from memory.people.profile import UserContext
@@ -29,8 +29,9 @@ from memory.sql.memories.store import MemoryStore
 from memory.sql.messages.message_rows import Line
 from memory.sql.messages.summaries import ConversationSummaries
 from memory.sql.messages.transcript import Transcript
-from memory.sql.tables import memories
+from memory.sql.tables import memories, messages
 from memory.text import sentences, tag, tags
+from memory.text.names import named
 
 Mode = Literal["companion", "study", "work"]
 
@@ -42,6 +43,8 @@ MAX_NEAR = 16
 """Known facts near what was said, beside those in the user context."""
 MAX_ELSEWHERE = 4
 """The newest facts that were told elsewhere."""
+MAX_CHANGED = 20
+"""The newest facts in a place that are looked through for what others have arranged."""
 MAX_TEXTS = 16
 """Statements around which known facts are looked for."""
 MAX_WORDS = 40
@@ -52,6 +55,12 @@ NEW_FACTS = 20
 """The summary of the facts is written again after this many new facts."""
 FACTS_TO_SUMMARISE = 40
 
+_READ_UNTIL = select(func.max(messages.c.sent_at)).where(
+    messages.c.conversation_id == bindparam("conversation"),
+    messages.c.user_id == bindparam("user"),
+    messages.c.role == "user",
+    messages.c.seq <= bindparam("after"),
+)
 _STORED_FROM = WITH_OWNERS.where(memories.c.message_id.in_(bindparam("messages", expanding=True)), UNEXPIRED)
 
 
@@ -247,6 +256,9 @@ class ConsolidationReader:
             if fact.place != str(reading.place) and (since is None or fact.created_at > since)
         ][:MAX_ELSEWHERE]
         near = await self._near(reading, stored, elsewhere)
+        for person in reading.people:
+            near = [*await self._arranged(reading, person, known_of[person.user]), *near]
+        near = [*{fact.id: fact for fact in near}.values()][:MAX_NEAR]
         shown = {fact.id for fact in (*stored, *near)}
         people, due = list[Person](), list[Memory]()
         for person in reading.people:
@@ -293,6 +305,28 @@ class ConsolidationReader:
                 found.setdefault(fact.id, fact)
         known = {fact.id for fact in stored}
         return [fact for fact in found.values() if fact.id not in known][:MAX_NEAR]
+
+    async def _arranged(
+        self, reading: ConsolidationInput, person: Person, facts: Sequence[Memory]
+    ) -> list[Memory]:
+        """Return what others have told in this place since the person's words there were read last, where an
+        older fact of the person names them and says something of it; each after that fact."""
+        if reading.place.private or not self.judging:
+            return []
+        given = {"conversation": reading.conversation, "user": person.user, "after": reading.after}
+        [(since,)] = await self.store.database.rows(_READ_UNTIL, given)
+        audience = Audience.of(person.user, reading.place)
+        new = await self.store.newest(audience, reading.now, MAX_CHANGED, since=since)
+        others = {fact.user_id for fact in new} - {person.user}
+        names = await self.transcript.speakers.names(others, audience) if others else {}
+        found = list[Memory]()
+        for changed in (fact for fact in new if fact.user_id in others):
+            teller = changed.user_id, names[changed.user_id]
+            for old in facts:
+                theirs = old.user_id == person.user and old.created_at < changed.created_at
+                if theirs and named(old.content, teller) and tells(changed.content, old.content, teller):
+                    found += [old, changed]
+        return found
 
     def _to_summarise(
         self, known: UserContext, facts: Sequence[Memory], since: datetime | None

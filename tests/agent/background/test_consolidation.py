@@ -799,14 +799,29 @@ async def test_what_is_told_in_public_later_ends_the_older_secret_in_the_next_pr
     assert [fact.content for fact in await pet.memories.list(user="ana")] == [NEWS]
 
 
-async def test_a_fact_that_rests_on_what_somebody_else_arranges_is_shown_when_that_changes(open_pet):
-    party = "Ana goes to Ben's garden party"
+@pytest.mark.parametrize("settled", [False, True])
+async def test_a_fact_that_rests_on_what_somebody_else_arranges_is_shown_when_that_changes(
+    open_pet, clock, settled
+):
+    party, moved = "Ana goes to Ben's garden party", "Ben's garden party is put off to 19 June"
     model, where = consolidator(), {"place": "acme/general"}
-    pet = await open_pet(given=AnsweringModel(), looking_back=model)
+    answering = AnsweringModel(wrote(moved))
+    pet = await open_pet(given=answering, looking_back=model)
     await pet.remember(party, user="ana", **where)
-    await talk(pet, "My garden party is put off to 19 June", user="ben", settle=False, **where)
-    await talk(pet, "What a pity", user="ana", settle=False, **where)
+    for n in range(30):
+        await pet.remember(f"Ana's weather station number {n} measures rain", user="ana", **where)
+    clock.advance(minutes=1)
+    await talk(pet, "My garden party is put off to 19 June", user="ben", settle=settled, **where)
+    clock.advance(minutes=1)
+    await talk(pet, "Rain again", user="ana", settle=False, **where)
     await pet.settle()
 
-    near = model.asked[-1].partition("near what was said:")[2].partition("## What was said")[0]
-    assert f"[FACT] {party} (ana, " in near
+    def near() -> str:
+        return model.asked[-1].partition("near what was said:")[2].partition("## What was said")[0]
+
+    assert f"[FACT] {party} (ana, " in near()
+    if settled:
+        assert f"[FACT] {moved} (ben, " in near()
+        clock.advance(minutes=1)
+        await talk(pet, "The weather is fine", user="ana", **where)
+        assert moved not in near(), "they were offered"

@@ -207,6 +207,32 @@ async def test_a_fact_that_is_forgotten_takes_the_texts_about_it(story):
     assert "resign" not in await story.derived()
 
 
+@pytest.mark.parametrize("written_meanwhile", [False, True])
+async def test_after_an_undone_forgetting_nothing_is_left_out(story, written_meanwhile):
+    await story.say("I play the cello.", "Ana plays the cello")
+    await story.say("I plan to resign.", "Ana plans to resign")
+    taken = await story.pet.memories.forget(await story.id_of("resign"), user="ana")
+    if written_meanwhile:
+        await story.pet.settle()
+        assert "cello" in await story.summaries()
+        assert "resign" not in await story.summaries()
+
+    await story.pet.memories.undo_forget(str(taken.undo_id), user="ana")
+    await story.pet.settle()
+
+    summary = await story.summaries()
+    assert [word in summary for word in ("cello", "resign")] == [True, True]
+
+
+async def test_a_summary_is_never_replaced_by_nothing(story):
+    await story.say("I play the cello.", "Ana plays the cello")
+    story.looking_back.answers = [{"summary": ""}]
+    await story.say("Hm.")
+
+    assert len(story.looking_back.asked) == 2
+    assert "cello" in await story.summaries()
+
+
 async def test_a_correction_in_private_leaves_the_texts_of_a_channel_as_they_are(story, clock):
     await story.say("I live in Lisbon now.", "Ana lives in Lisbon", place="acme/general")
     old = await story.id_of("Lisbon", "acme/general")
