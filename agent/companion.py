@@ -294,9 +294,7 @@ class Companion:
             return self._runtime
 
     async def _wake_worker(self) -> None:
-        worker = (await self.runtime()).worker
-        worker.wake(poll=True)
-        worker.listen()
+        (await self.runtime()).worker.wake(poll=True)
 
     async def _stop(self) -> None:
         if self._runtime is not None:

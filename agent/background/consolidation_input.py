@@ -258,7 +258,8 @@ class ConsolidationReader:
         near = await self._near(reading, stored, elsewhere)
         for person in reading.people:
             near = [*await self._arranged(reading, person, known_of[person.user]), *near]
-        near = [*{fact.id: fact for fact in near}.values()][:MAX_NEAR]
+        already = {fact.id for fact in stored}
+        near = [*{fact.id: fact for fact in near if fact.id not in already}.values()][:MAX_NEAR]
         shown = {fact.id for fact in (*stored, *near)}
         people, due = list[Person](), list[Memory]()
         for person in reading.people:
@@ -303,8 +304,7 @@ class ConsolidationReader:
             texts = _statements(reading, person, [*elsewhere, *stored])
             for fact in await self.similar.around(texts, origin, MAX_NEAR + len(stored)) if texts else ():
                 found.setdefault(fact.id, fact)
-        known = {fact.id for fact in stored}
-        return [fact for fact in found.values() if fact.id not in known][:MAX_NEAR]
+        return [*found.values()]
 
     async def _arranged(
         self, reading: ConsolidationInput, person: Person, facts: Sequence[Memory]
@@ -316,17 +316,18 @@ class ConsolidationReader:
         given = {"conversation": reading.conversation, "user": person.user, "after": reading.after}
         [(since,)] = await self.store.database.rows(_READ_UNTIL, given)
         audience = Audience.of(person.user, reading.place)
-        new = await self.store.newest(audience, reading.now, MAX_CHANGED, since=since)
-        others = {fact.user_id for fact in new} - {person.user}
-        names = await self.transcript.speakers.names(others, audience) if others else {}
-        found = list[Memory]()
-        for changed in (fact for fact in new if fact.user_id in others):
-            teller = changed.user_id, names[changed.user_id]
-            for old in facts:
-                theirs = old.user_id == person.user and old.created_at < changed.created_at
-                if theirs and named(old.content, teller) and tells(changed.content, old.content, teller):
-                    found += [old, changed]
-        return found
+        told = await self.store.newest(audience, reading.now, MAX_CHANGED, since=since)
+        names = await self.transcript.speakers.names({fact.user_id for fact in told}, audience)
+        pairs = [
+            (old, new)
+            for new in told
+            for old in facts
+            if old.user_id == person.user != new.user_id
+            and old.created_at < new.created_at
+            and named(old.content, teller := (new.user_id, names[new.user_id]))
+            and tells(new.content, old.content, teller)
+        ]
+        return [fact for pair in pairs for fact in pair]
 
     def _to_summarise(
         self, known: UserContext, facts: Sequence[Memory], since: datetime | None

@@ -23,7 +23,7 @@ from memory.process.breaker import calls_for, retry_at
 from memory.process.spans import unrecorded
 from memory.records import Decision
 from memory.search.recall import Recall
-from memory.sql.jobs.job import CLAIMED_BY_ID, SUSPECT, ClaimLost, Job
+from memory.sql.jobs.job import SUSPECT, ClaimLost, Job
 from memory.sql.jobs.queue import JobQueue
 from memory.sql.messages.summaries import CONSOLIDATE
 
@@ -35,8 +35,6 @@ AT_ONCE = 8
 """How many consolidations run at once, and how many other jobs beside them."""
 LOOK_AHEAD = 2 * AT_ONCE
 """How many jobs of the queue this process has claimed at most."""
-NOTICE_SECONDS = 0.25
-"""How long after the first of several notices of other processes the worker looks for their jobs."""
 
 TRACED = frozenset({STORE_MEMORIES, CONSOLIDATE})
 """Jobs that belong to a turn and are shown in its trace."""
@@ -58,8 +56,6 @@ class Worker:
         self._loop: asyncio.Task[None] | None = None
         self._woken = asyncio.Event()
         self._polls = False
-        self._listening: asyncio.Task[None] | None = None
-        self._noticed: asyncio.TimerHandle | None = None
         self._stopped = False
         self._last: dict[tuple[str, bool], Started] = {}
         """Of each person the last consolidation that has begun and not ended, and the last other job."""
@@ -77,19 +73,6 @@ class Worker:
         self._woken.set()
         if self._loop is None or self._loop.done():
             self._loop = asyncio.create_task(self._run(), name="hachi worker")
-
-    def listen(self) -> None:
-        """Also run what other processes on this PostgreSQL make due, until the worker stops."""
-        if self._listening is None and not self._stopped:
-            self._listening = asyncio.create_task(self.queue.listen(self._notice), name="hachi notices")
-
-    def _notice(self, kind: str) -> None:
-        if kind not in CLAIMED_BY_ID and self._noticed is None:
-            self._noticed = asyncio.get_running_loop().call_later(NOTICE_SECONDS, self._look)
-
-    def _look(self) -> None:
-        self._noticed = None
-        self.wake()
 
     def hand_over(self, job: Job) -> Awaitable[list[Decision]]:
         """Run a job that this process claimed when it was added, after the person's others, without reading
@@ -158,9 +141,6 @@ class Worker:
         stay in the queue."""
         self._stopped = True
         self._woken.set()
-        if self._listening:
-            self._listening.cancel()
-            await asyncio.gather(self._listening, return_exceptions=True)
         running = [*self._last.values(), *self._claimed, *([self._loop] if self._loop else [])]
         if running:
             await asyncio.wait(running, timeout=GRACE)

@@ -85,7 +85,7 @@ def count(number: int, one: str, several: str | None = None) -> str:
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
     """Return JSON that can be printed anywhere: harmful characters are escaped."""
-    return harmless_json(json.dumps(value, ensure_ascii=False, indent=indent, default=_as_json))
+    return harmless_json(json.dumps(value, ensure_ascii=False, indent=indent, default=_jsonable))
 
 
 def harmless_json(text: str) -> str:
@@ -93,12 +93,8 @@ def harmless_json(text: str) -> str:
     return _HARMFUL.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 
-def _as_json(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, frozenset):
-        return sorted(value)
-    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
+def _jsonable(value: Any) -> Any:
+    return sorted(value) if isinstance(value, frozenset) else value.isoformat()
 
 
 def as_lines(value: Any) -> list[str]:

@@ -2,7 +2,6 @@
 
 import importlib
 import time
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -41,9 +40,7 @@ PREPARED = 250
 _ISOLATION = "SET default_transaction_isolation = 'read committed'"
 """Locks are taken so that this is enough; at a server that defaults to more, turns would be refused."""
 
-Connect = Callable[[], Awaitable[Any]]
-"""Makes a connection of PostgreSQL's driver."""
-Engine = tuple[AsyncEngine, str, Connect | None]
+Engine = tuple[AsyncEngine, str]
 """With the database's name in messages."""
 
 
@@ -129,7 +126,7 @@ def _postgresql(url: URL) -> Engine:
     )
     event.listen(engine.sync_engine, "checkout", _refuse_closed)
     pack_long_lists(engine.sync_engine.dialect)
-    return engine, where, connection
+    return engine, where
 
 
 def _number(url: URL, name: str, default: float) -> float:
@@ -162,4 +159,4 @@ def _sqlite(path: Path) -> Engine:
     event.listen(engine.sync_engine, "connect", set_up)
     event.listen(engine.sync_engine, "begin", begin)
     pack_long_lists(engine.sync_engine.dialect)
-    return engine, str(path.absolute()), None
+    return engine, str(path.absolute())

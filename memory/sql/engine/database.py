@@ -22,7 +22,7 @@ from sqlalchemy.util import await_only, greenlet_spawn
 from memory.errors import NotOpen, StoreUnavailable
 from memory.process.pace import pause
 from memory.process.spans import note_write
-from memory.sql.engine.connecting import BUSY_SECONDS, Connect, engine_for
+from memory.sql.engine.connecting import BUSY_SECONDS, engine_for
 from memory.sql.engine.errors import translated
 from memory.sql.engine.fence import check_fence
 from memory.sql.engine.schema import (
@@ -56,7 +56,7 @@ _LOCK, _LOCK_SHARED = (
 class Database:
     """Open it with `Database.open`. Every error of the engine is raised as StoreUnavailable, in one line."""
 
-    def __init__(self, engine: AsyncEngine, where: str, connect_alone: Connect | None = None) -> None:
+    def __init__(self, engine: AsyncEngine, where: str) -> None:
         self.engine = engine
         self.where = where
         """The database's name in messages: a path, or the server without its password."""
@@ -66,8 +66,6 @@ class Database:
         self._writing = engine.execution_options(hachi_write=True)
         self.writes = 0
         """The number of transactions that this process has committed."""
-        self.connect_alone = connect_alone
-        """Makes a connection of PostgreSQL's driver beside those of the engine."""
         self._prepared = True
         self._writer = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None

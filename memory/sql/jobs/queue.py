@@ -25,7 +25,6 @@ from memory.process.identity import this_process
 from memory.process.spans import new_id
 from memory.sql.engine import Database
 from memory.sql.engine.fence import fenced, lift_fence, unfenced
-from memory.sql.engine.notices import listen
 from memory.sql.jobs.job import MAX_ATTEMPTS, SUSPECT, ClaimLost, Job, ListedJob, to_job, to_listed
 from memory.sql.jobs.statements import (
     ADD,
@@ -74,7 +73,7 @@ class JobQueue:
     ) -> Job:
         """Write a job in the caller's transaction. Jobs of one kind with the same `about` can be handled as
         one. With `ours` it is claimed at once: the caller handles it after the commit. It is `due` now unless
-        another time is given; then the other processes are told (`listen`)."""
+        another time is given."""
         claim = _new_claim(this_process()) if ours else None
         job = Job(new_id(), kind, user, dict(payload), 1, about, claim=claim)
         row = {
@@ -128,12 +127,6 @@ class JobQueue:
         )
         rows = await self._database.rows(claimed)
         return [to_job(row) for row in sorted(rows, key=lambda row: row.seq)]
-
-    async def listen(self, wake: Callable[[str], None]) -> None:
-        """Call `wake` with the kind of each job that another process has made due, and with nothing where
-        some may have been missed. Never on SQLite."""
-        if self._database.connect_alone:
-            await listen(self._database.connect_alone, wake)
 
     async def renew(self, kind: str) -> None:
         """Renew the claims of this process on jobs of the kind."""

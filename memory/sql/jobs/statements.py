@@ -20,7 +20,6 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.sql.dml import ReturningInsert
 
-from memory.sql.engine.notices import notice
 from memory.sql.jobs.job import CLAIM, CLAIMED_BY_ID, MAX_ATTEMPTS, SUSPECT
 from memory.sql.tables import Utc, work
 from memory.sql.tables.columns import database_time
@@ -70,11 +69,10 @@ def when(due: ColumnElement[datetime] | None = None) -> When:
     if due is not None:
         moved["payload"] = added.excluded.payload
     expected = added.on_conflict_do_update(index_elements=["id"], set_=moved, where=waits)
-    return expected.returning(work.c.due_at, case((work.c.due_at <= now, _TELL)))
+    return expected.returning(work.c.due_at)
 
 
-_TELL = notice(work.c.kind)
-ADD = insert(work).returning(case((work.c.due_at <= work.c.created_at, _TELL)))
+ADD = insert(work)
 NOW_DUE = when()
 
 _DUE = and_(claimable(bindparam("now", type_=Utc())), work.c.kind.not_in(CLAIMED_BY_ID))

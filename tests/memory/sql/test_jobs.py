@@ -6,11 +6,10 @@ from time import thread_time
 from typing import Any
 
 import pytest
-from sqlalchemy import insert, text, update
+from sqlalchemy import insert, update
 
 from memory.forgetting.purge import drop_jobs
 from memory.process.spans import new_id
-from memory.sql.engine import notices
 from memory.sql.jobs.job import MAX_ATTEMPTS, REMIND, ClaimLost, Job
 from memory.sql.jobs.queue import JobQueue
 from memory.sql.tables import work
@@ -203,29 +202,6 @@ async def test_a_claim_and_a_purge_cost_the_same_however_many_jobs_wait(stack: S
     if stack.database.sqlite:  # the server has its own processor
         assert await seconds() < 4 * few
     assert "ben" in {job.user_id for job in await stack.queue.claim_due(stack.clock.now, 2)}
-
-
-async def test_others_are_told_of_a_job_that_is_due(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    heard = asyncio.Queue[str]()
-    if stack.database.sqlite:
-        await stack.queue.listen(heard.put_nowait)
-        return  # there it ends at once
-    monkeypatch.setattr(notices, "RETRY_SECONDS", 0.01)
-    with monkeypatch.context() as elsewhere:
-        elsewhere.setattr(notices, "this_process", lambda: "another:1-1")
-        listening = asyncio.create_task(stack.queue.listen(heard.put_nowait))
-        assert await heard.get() == "", "something may have been missed before"
-    later = stack.clock.now + timedelta(minutes=1)
-    async with stack.database.write() as connection:
-        await stack.queue.add(connection, "mine", "anna", {}, stack.clock.now, ours=True)
-        await stack.queue.add(connection, "later", "anna", {}, stack.clock.now, due=later)
-        await stack.queue.expect(connection, "expected", "anna", {}, stack.clock.now, about="x")
-    await add(stack, "store")
-    assert [await heard.get(), await heard.get()] == ["expected", "store"]
-    query = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'"
-    await stack.database.rows(text(query))
-    assert await heard.get() == "", "it listens again"
-    listening.cancel()
 
 
 async def test_a_claim_is_renewed_during_the_work(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
