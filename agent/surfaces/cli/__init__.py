@@ -2,7 +2,6 @@
 code is 1, or 2 for a mistyped command. Nothing heavy is imported until a command runs."""
 
 import functools
-import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -20,9 +19,6 @@ LONGEST_LINE = 200
 """Characters of a command's line in the help."""
 INTERRUPTED = 130
 """What typer returns after Ctrl-C."""
-COLLECTED_AFTER = 50_000
-"""New objects before garbage is looked for. Imports make many that stay; with Python's 700 a tenth of the
-start is spent on looking through them."""
 COMMANDS = {
     "chat": "chat.command.chat",
     "console": "operate.servers.console",
@@ -112,7 +108,6 @@ def _uncut(group: Any) -> Any:
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    gc.set_threshold(COLLECTED_AFTER)
     _make_streams_safe()
     args = sys.argv[1:] if args is None else args
     name = next((one for one in args if not one.startswith("-")), "")
