@@ -6,8 +6,8 @@ import sys
 from hachi import check_neighbours
 
 COLLECTED_AFTER = 50_000
-"""New objects before garbage is looked for. Imports make many that stay; with Python's 700 a tenth of the start
-is spent on looking through them."""
+"""New objects before garbage is looked for. Imports make many that stay; with Python's 700 a tenth of the
+start is spent on looking through them."""
 
 
 def main() -> int:

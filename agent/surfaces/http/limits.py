@@ -177,10 +177,12 @@ class RequestLimits:
 
 
 async def _refuse(response: JSONResponse, send: Send, receive: Receive | None) -> None:
-    """Send the response and close the connection, after what comes from `receive`: a connection that is closed
+    """Send the response and close the connection, after what comes from `receive`: one that is closed
     while a client sends is reset, and the client may lose the response."""
     response.headers.update({"cache-control": "no-store", "connection": "close"})
-    await send({"type": "http.response.start", "status": response.status_code, "headers": response.raw_headers})
+    await send(
+        {"type": "http.response.start", "status": response.status_code, "headers": response.raw_headers}
+    )
     await send({"type": "http.response.body", "body": response.body, "more_body": receive is not None})
     if receive is not None:
         with suppress(TimeoutError):

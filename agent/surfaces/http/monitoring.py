@@ -4,7 +4,7 @@ is counted in the database, for all processes, at each scrape."""
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from operator import itemgetter
 from typing import Literal
 
@@ -16,7 +16,7 @@ from typing_extensions import TypedDict
 
 from agent.companion import Companion
 from agent.errors import HachiError
-from agent.services.statistics import HOW_TO_NAME, NAMED, NAMELESS, KnownPerson
+from agent.services.statistics import HOW_TO_NAME, NAMED, NAMELESS
 from agent.surfaces.http.authentication import Pet, require_admin
 from agent.surfaces.http.routes import api_routes
 
@@ -49,6 +49,7 @@ GAUGES: Mapping[str, tuple[str, Callable[[Counter[str]], float]]] = {
         "Memories and messages that searches found, and facts that prompts held.",
         itemgetter("retrieved"),
     ),
+    "memory_total_count": ("Memories, with those that were replaced.", itemgetter("memories")),
     "messages_total_count": ("Messages in the transcript, everybody's.", itemgetter("messages")),
     "work_waiting_count": ("Jobs in the queue.", itemgetter("work waiting")),
     "upkeep_waiting_count": (
@@ -86,15 +87,10 @@ class Metrics:
             log.warning("a request names nobody, so nothing of it is remembered: %s", HOW_TO_NAME)
         self._told_nameless = True
 
-    def exposition(self, counts: Counter[str], people: Iterable[KnownPerson]) -> bytes:
+    def exposition(self, counts: Counter[str]) -> bytes:
         """Return Prometheus' text format. All metrics but the histogram are gauges, because the library would
         append `_total` to the fixed names of counters."""
         registry = CollectorRegistry()
-        held = Gauge(
-            "memory_total_count", "Active memories that a person may read.", ["user"], registry=registry
-        )
-        for person in people:
-            held.labels(person.user).set(person.memories)
         for name, (description, value) in GAUGES.items():
             Gauge(name, description, registry=registry).set(value(counts))
         return bytes(generate_latest(registry) + generate_latest(self._registry))
@@ -169,11 +165,11 @@ async def _check(check: Callable[[], Awaitable[object]]) -> State:
 
 @router.get("/metrics", dependencies=[Depends(require_admin)], response_class=Response)
 async def metrics(pet: Pet, request: Request) -> Response:
-    """Metrics for Prometheus, over everybody's data and without content; for an admin's key."""
+    """Metrics for Prometheus, over everybody's data, without content or a person; for an admin's key."""
     statistics = pet.admin.statistics
-    counts = await statistics.figures.totals(None) + Counter(await statistics.totals())
+    counts = await statistics.figures.totals(None) + await statistics.stored()
     counts["left alone"] = len(pet.admin.health.left_alone)
     counts["fallback calls"] = pet.components.breakers["fallback model"].answered
     counts["upkeep waiting"] = (await pet.admin.upkeep_waiting()).jobs
-    exposition = metrics_of(request).exposition(counts, await statistics.people())
+    exposition = metrics_of(request).exposition(counts)
     return Response(exposition, media_type="text/plain; version=0.0.4")
