@@ -5,13 +5,9 @@ import sys
 
 from hachi import check_neighbours
 
-COLLECTED_AFTER = 50_000
-"""New objects before garbage is looked for. Imports make many that stay; with Python's 700 a tenth of the
-start is spent on looking through them."""
-
 
 def main() -> int:
-    gc.set_threshold(COLLECTED_AFTER)
+    gc.set_threshold(50_000)  # with Python's 700 a tenth of the start is spent on looking through imports
     try:
         check_neighbours()
     except ImportError as error:

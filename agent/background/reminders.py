@@ -10,22 +10,22 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import datetime, timedelta, tzinfo
+from typing import TYPE_CHECKING
 
 from agent.types import TurnRequest
 from agent.types.checks import checks_arguments
 from memory.people.due_tasks import DueTasks, Reminder, is_family
 from memory.people.profile import UserContext
-from memory.people.profile_store import ProfileStore
 from memory.process.spans import new_id
 from memory.records import Message, Task
-from memory.sql.engine import Database
 from memory.sql.jobs.deliveries import note_origins
 from memory.sql.jobs.job import ClaimLost, Job
-from memory.sql.jobs.queue import JobQueue
-from memory.sql.messages.transcript import Transcript
 from memory.sql.rests_on import record, statements_of
 from memory.sql.tables import work as work_table
 from memory.text import one_line
+
+if TYPE_CHECKING:
+    from agent.wiring.components import Components
 
 log = logging.getLogger("hachi.reminders")
 
@@ -34,7 +34,7 @@ SECONDS = 60.0
 PATIENCE = 5.0
 """Seconds that `run` waits for several senders. One that takes longer goes on by itself."""
 LATE = timedelta(hours=1)
-"""A reminder this late, because nothing ran, says when the task was due."""
+"""A reminder this late, because nothing ran, says when the task was due, also where no zone is known."""
 LONGEST = 300
 """Characters of a task that a reminder quotes."""
 
@@ -43,26 +43,12 @@ Send = Callable[[Reminder, str], Awaitable[bool | str]]
 `reminder.task.user_id`, or the id across platforms of the post that did (``discord:1234``). After False or an
 error it is called again later, up to eight times in all."""
 
-_NOW = "⏰ Reminder: “{what}”{when}"
-_WAS_DUE = "⏰ “{what}” was due{when}; I was away and could not remind you in time."
-
 
 @checks_arguments
 class Reminders:
-    def __init__(
-        self,
-        database: Database,
-        queue: JobQueue,
-        transcript: Transcript,
-        contexts: ProfileStore,
-        clock: Callable[[], datetime],
-    ) -> None:
-        self._database = database
-        self._queue = queue
-        self._due = DueTasks(database, queue)
-        self._transcript = transcript
-        self._contexts = contexts
-        self._clock = clock
+    def __init__(self, parts: "Components") -> None:
+        self._parts = parts
+        self._due = DueTasks(parts.database, parts.queue)
         self._senders: dict[str, Send] = {}
         self._at_work: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._late: set[asyncio.Task[int]] = set()
@@ -113,22 +99,22 @@ class Reminders:
         """Announce what this sender is to send. Returns how many reminders were delivered."""
         reached, longer = 0, [one for one in self._senders if one != prefix and one.startswith(prefix)]
         async with self._at_work[prefix]:
-            await self._queue.take_up(self._clock())
-            await self._due.take([prefix], self._clock())
-            for id in await self._due.waiting([prefix], self._clock(), longer):
-                if piece := await self._queue.claim(self._clock(), id):
+            await self._parts.queue.take_up(self._parts.clock())
+            await self._due.take([prefix], self._parts.clock())
+            for id in await self._due.waiting([prefix], self._parts.clock(), longer):
+                if piece := await self._parts.queue.claim(self._parts.clock(), id):
                     with suppress(ClaimLost):  # the person was erased, or another process was quicker
-                        async with self._queue.working_on(piece):
+                        async with self._parts.queue.working_on(piece):
                             reached += await self._announce(piece)
         return reached
 
     async def _announce(self, piece: Job) -> bool:
         reminder = await self._due.announced_by(piece)
         if reminder is None:
-            await self._queue.done(piece)
+            await self._parts.queue.done(piece)
             return False
-        known = await self._contexts.view(piece.user_id, reminder.place, self._clock())
-        text = text_of(reminder.task, known, self._clock())
+        known = await self._parts.profiles.view(piece.user_id, reminder.place, self._parts.clock())
+        text = text_of(reminder.task, known, self._parts.clock())
         try:
             async with asyncio.timeout(SECONDS):
                 sent = await self._sender(piece.user_id)(reminder, text)
@@ -137,7 +123,7 @@ class Reminders:
             sent, error = False, f"{type(fault).__name__}: {fault}"
         if not sent:
             log.warning("reminder %s waits, attempt %d: %s", piece.id, piece.attempts, error)
-            await self._queue.failed(piece, error, self._clock())
+            await self._parts.queue.failed(piece, error, self._parts.clock())
             return False
         await self._note(piece, reminder, text, sent if isinstance(sent, str) else "")
         return True
@@ -155,12 +141,12 @@ class Reminders:
     async def _note(self, piece: Job, reminder: Reminder, text: str, post: str) -> None:
         """Store the reminder in the transcript, so that the model understands "done!", with its post, and
         delete the job. It goes with what asked for it."""
-        now = self._clock()
+        now = self._parts.clock()
         talk = reminder.conversation or TurnRequest("", piece.user_id, now, reminder.place).conversation_id
         message = Message(new_id(), talk, "assistant", "hachi", text, now)
-        async with self._database.write() as connection:
+        async with self._parts.database.write() as connection:
             await connection.execute(work_table.delete().where(work_table.c.id == piece.id))
-            await self._transcript.append(
+            await self._parts.transcript.append(
                 connection, message, user=piece.user_id, place=reminder.place, now=now
             )
             asked = await connection.scalars(statements_of([reminder.task.id]))
@@ -172,16 +158,14 @@ class Reminders:
 def text_of(task: Task, known: UserContext, now: datetime) -> str:
     """Return the reminder for a due task: one line, with the time in the person's time zone."""
     assert task.due is not None
-    if now - task.due > LATE:
-        return _WAS_DUE.format(what=_quoted(task.description), when=f" {_time(task.due, known.zone)}")
-    when = f", due {_time(task.due, known.zone)}" if known.profile.timezone else ""
-    return _NOW.format(what=_quoted(task.description), when=when)
+    timed = known.profile.timezone or now - task.due > LATE
+    return f"{words_of(task)} {_time(task.due, known.zone)}" if timed else words_of(task)
 
 
-def words_of(task: Task, now: datetime) -> str:
-    """Return the same without a time, for where each reader sees it by their own clock."""
-    form = _WAS_DUE if task.due and now - task.due > LATE else _NOW
-    return form.format(what=_quoted(task.description), when="")
+def words_of(task: Task) -> str:
+    """Return the task as a reminder without a time, in no other words than the person's: whatever their
+    language, they understand it."""
+    return f"⏰ “{_quoted(task.description)}”"
 
 
 def _quoted(description: str) -> str:

@@ -1,56 +1,45 @@
 """Conversations: their messages, whose they are, export and import: `pet.conversations`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from reprlib import repr as shown
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agent.errors import BadInput
 from agent.services.forgetting import ForgetService
 from agent.services.transfer.export import export_person, export_place
 from agent.services.transfer.import_messages import read_messages, store_messages
 from agent.services.transfer.imports import Imported, ParsedImport, checked_import, speaks_for
-from agent.tracing.recorder import Recorder
 from agent.types import TurnRequest
 from agent.types.arguments import Limit, Name, Page, Text, User, Where, place_of
 from agent.types.checks import checks_arguments
 from agent.types.meanings import audience_of
 from memory.audience import Place, owners_of
-from memory.documents.library import DocumentLibrary
 from memory.errors import NotFound
 from memory.facts.bulk import remember_many
-from memory.facts.writer import FactWriter
 from memory.forgetting.erasure import Erasure
 from memory.forgetting.hiding import replace_messages
 from memory.forgetting.rewording import reword
-from memory.index.indexing import Indexing
 from memory.index.worker import Progress
 from memory.records import Conversation, ForgetCandidate, Forgotten, Message
-from memory.sql.engine import Database
 from memory.sql.hidden import hidden_in
 from memory.sql.jobs.deliveries import Deliveries, Sent, note_origins
-from memory.sql.memories.store import MemoryStore
 from memory.sql.messages.conversations import conversations_of
-from memory.sql.messages.transcript import Transcript
 from memory.text import storable
+
+if TYPE_CHECKING:
+    from agent.wiring.components import Components
 
 
 @checks_arguments
 @dataclass(frozen=True)
 class ConversationService:
-    recorder: Recorder
-    database: Database
-    transcript: Transcript
-    store: MemoryStore
-    documents: DocumentLibrary
-    writer: FactWriter
+    parts: "Components"
     forgetting: ForgetService
     deliveries: Deliveries
-    sync: Indexing
     erasure: Erasure
-    clock: Callable[[], datetime]
 
     async def messages(
         self,
@@ -63,11 +52,11 @@ class ConversationService:
     ) -> list[Message]:
         """Messages that may be read there, newest first: of all conversations or of one. With `before`, those
         older than the message with this id."""
-        return await self.transcript.page(audience_of(user, place), limit, before, conversation)
+        return await self.parts.transcript.page(audience_of(user, place), limit, before, conversation)
 
     async def message(self, id: str, *, user: User) -> Message:
         """Return the user's message with this id, or its first eight characters. Raises NotFound."""
-        return await self.transcript.own(id, user)
+        return await self.parts.transcript.own(id, user)
 
     async def forget(self, id: str, *, user: User) -> Forgotten:
         """Forget one of the user's messages with the reply to it, and the memories that rest on it alone.
@@ -86,10 +75,10 @@ class ConversationService:
     async def forget_sent(self, origin: str) -> Forgotten | None:
         """Forget the message with this id on a chat platform, whose author has deleted it there. Returns None
         if it is not stored, or forgotten."""
-        await self.deliveries.forget(origin, self.clock())
+        await self.deliveries.forget(origin, self.parts.clock())
         await self.forgetting.forget_quotes(origin)
         with suppress(NotFound):  # who is told twice forgets it once
-            if sent := await self.transcript.sent_as(origin):
+            if sent := await self.parts.transcript.sent_as(origin):
                 return await self.forget(sent[0], user=sent[1])
         return None
 
@@ -97,14 +86,14 @@ class ConversationService:
         """Replace what a message said that its author edited on a chat platform. With `again` the reply goes
         too, and the turn that answers it again stores the new wording."""
         old, reply = sent.message, sent.reply
-        async with self.database.write(lock=owners_of(sent.user, sent.place)) as connection:
-            now, replies = self.clock(), {reply.id} if reply else set()
+        async with self.parts.database.write(lock=owners_of(sent.user, sent.place)) as connection:
+            now, replies = self.parts.clock(), {reply.id} if reply else set()
             if again:
                 await replace_messages(connection, {old.id, *replies}, sent.user, now)
                 return
             new = await reword(
                 connection,
-                self.transcript,
+                self.parts.transcript,
                 old,
                 storable(text),
                 sent.user,
@@ -116,12 +105,13 @@ class ConversationService:
 
     async def export(self, *, user: User) -> dict[str, Any]:
         """Everything that `pet.people.erase` deletes, as plain JSON values; `import_` reads it."""
-        return await export_person(self.database, self.store, self.documents, self.clock(), user)
+        c = self.parts
+        return await export_person(c.database, c.store, c.documents, c.clock(), user)
 
     async def export_place(self, place: Place | str, *, user: User) -> dict[str, Any]:
         """The memories and messages of a place, each with whose it is. `import_` takes the messages. What is
         known around the place or inside it is not part of it."""
-        return await export_place(self.database, self.store, self.clock(), place, user)
+        return await export_place(self.parts.database, self.parts.store, self.parts.clock(), place, user)
 
     async def import_(
         self,
@@ -140,11 +130,11 @@ class ConversationService:
         # Messages first, because memories name them as evidence.
         messages = await self.import_messages(parsed.messages, user=user, place=where, progress=progress)
         stated = {origin.message_id or "" for _, origin in parsed.memories}
-        gone = await hidden_in(self.database, stated)
+        gone = await hidden_in(self.parts.database, stated)
         facts = [(draft, origin) for draft, origin in parsed.memories if origin.message_id not in gone]
-        decisions = await remember_many(self.writer, facts, progress)
+        decisions = await remember_many(self.parts.writer, facts, progress)
         new = sum(decision.action in ("add", "replace") for decision in decisions)
-        await self.sync.try_to_catch_up()
+        await self.parts.sync.try_to_catch_up()
         return Imported(messages, new)
 
     def others_in(self, parsed: ParsedImport, *, user: User, place: Where = None) -> list[str]:
@@ -153,11 +143,11 @@ class ConversationService:
 
     async def written_since(self, moment: datetime, *, user: User) -> int:
         """Return how many messages of the user came since then, in private and in places."""
-        return await self.transcript.written_since(user, moment)
+        return await self.parts.transcript.written_since(user, moment)
 
     async def exists(self, conversation: str, *, user: User, place: Where = None) -> bool:
         """Return whether the conversation has a message that the user may read there."""
-        return bool(await self.transcript.last(conversation, audience_of(user, place), 1))
+        return bool(await self.parts.transcript.last(conversation, audience_of(user, place), 1))
 
     async def import_messages(
         self,
@@ -171,18 +161,19 @@ class ConversationService:
         """Store the messages in order, index them, and return how many are new. In a place a message may
         name its own `user` and `conversation`. All are parsed before the first is written, so a bad message
         stores nothing. What was imported before, or forgotten since, is left as it is."""
-        target = TurnRequest("", user, self.clock(), place_of(place), conversation)
+        target = TurnRequest("", user, self.parts.clock(), place_of(place), conversation)
         read = await read_messages(messages, target)
         for speaker in {target.user, *(speaker for _, speaker in read)}:
             await self.erasure.finished(speaker)
-        new = await store_messages(self.database, self.transcript, read, messages, target, progress)
-        await self.sync.try_to_catch_up()
+        c = self.parts
+        new = await store_messages(c.database, c.transcript, read, messages, target, progress)
+        await c.sync.try_to_catch_up()
         return new
 
     async def get(self, id: str, *, user: User, place: Where = None) -> Conversation:
         """One conversation, with its summary. Raises NotFound if nothing of it may be read there."""
         audience = audience_of(user, place)
-        for found in await conversations_of(self.database, audience, self.clock(), 1, id=id):
+        for found in await conversations_of(self.parts.database, audience, self.parts.clock(), 1, id=id):
             return found
         raise NotFound(f"no conversation {id!r} here; `hachi conversations list` shows the ids")
 
@@ -193,8 +184,8 @@ class ConversationService:
         first; in private each has what the user said and was answered. `cursor` is the `next` of the page
         before."""
         before = None if cursor is None else _position(cursor)
-        audience, now = audience_of(user, place), self.clock()
-        found = await conversations_of(self.database, audience, now, limit + 1, before=before)
+        audience, now = audience_of(user, place), self.parts.clock()
+        found = await conversations_of(self.parts.database, audience, now, limit + 1, before=before)
         return Page(found[:limit], str(found[limit - 1].last) if len(found) > limit else None)
 
 

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from reprlib import repr as shown
+from typing import TYPE_CHECKING
 
 from agent.errors import BadInput
-from agent.tracing.recorder import Recorder
 from agent.types.arguments import Limit, Query, User, Where, place_of
 from agent.types.checks import checks_arguments
 from agent.types.meanings import owner_of_documents
@@ -15,7 +15,6 @@ from memory.audience import GLOBAL, Audience
 from memory.documents.formats.blocks import UnreadableDocument
 from memory.documents.library import (
     AddedDocument,
-    DocumentLibrary,
     IngestProgress,
     IngestResult,
     document_name,
@@ -24,6 +23,9 @@ from memory.forgetting.erasure import Erasure
 from memory.records import Chunk, Document
 from memory.text import storable
 
+if TYPE_CHECKING:
+    from agent.wiring.components import Components
+
 LONGEST_PATH = 4_096
 """Bytes of a path; no system takes a longer one."""
 
@@ -31,8 +33,7 @@ LONGEST_PATH = 4_096
 @checks_arguments
 @dataclass(frozen=True)
 class DocumentService:
-    recorder: Recorder
-    library: DocumentLibrary
+    parts: "Components"
     erasure: Erasure
 
     async def add_files(
@@ -46,7 +47,7 @@ class DocumentService:
         """Add or update the files at these paths, and all files in these folders, as the documents of one
         owner: the user, the place, or with neither everybody. `progress` is called before each file and
         at the end. Raises NotFound for a missing path."""
-        return await self.library.add(_paths(paths), owner_of_documents(user, place), progress)
+        return await self.parts.documents.add(_paths(paths), owner_of_documents(user, place), progress)
 
     async def add(
         self, name: str, content: str | bytes, *, user: User | None = None, place: Where = None
@@ -62,7 +63,7 @@ class DocumentService:
         except ValueError as error:
             raise BadInput(str(error)) from error
         try:
-            return await self.library.add_document(named, data, owner)
+            return await self.parts.documents.add_document(named, data, owner)
         except UnreadableDocument as error:
             raise BadInput(f"{named}: {error}") from error
 
@@ -72,18 +73,18 @@ class DocumentService:
         """Delete documents of one owner (the user, the place, or with neither everybody), with their text and
         their entries in the index. `what` is a path, a folder, an id or at least 8 characters of an id.
         Returns the deleted documents. Raises NotFound if none matches, or several ids do."""
-        return await self.library.remove(_file_name(what), owner_of_documents(user, place))
+        return await self.parts.documents.remove(_file_name(what), owner_of_documents(user, place))
 
     async def search(
         self, query: Query, *, user: User | None = None, place: Where = None, limit: Limit = 5
     ) -> list[Chunk]:
         """The passages that answer the query and that the user may read there, best first; without user and
         place those of everybody's documents."""
-        return await self.library.search(query, _readers(user, place), limit)
+        return await self.parts.documents.search(query, _readers(user, place), limit)
 
     async def list(self, *, user: User | None = None, place: Where = None) -> list[Document]:
         """The documents that the user may read there, by path; without user and place everybody's."""
-        return await self.library.documents(_readers(user, place))
+        return await self.parts.documents.documents(_readers(user, place))
 
 
 def _file_name(value: str | Path) -> str:

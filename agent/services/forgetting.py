@@ -4,23 +4,20 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agent.services.erasure.log_lines import blank_lines_of, blank_typed
-from agent.tracing.recorder import Recorder
-from agent.tracing.store.traces import Traces
 from agent.turn.forget_requests import ForgetRequests
 from memory.audience import PRIVATE, Audience, Place
 from memory.errors import MemoryFault
-from memory.forgetting.forget_and_undo import Forgetting
 from memory.forgetting.make_private import make_private
-from memory.forgetting.purge import Purge
-from memory.index.indexing import Indexing
 from memory.process.spans import note_rows
 from memory.records import ForgetCandidate, ForgetKind, Forgotten, Memory
 from memory.sql.hidden import hidden_in
 from memory.sql.jobs.deliveries import quote_id
-from memory.sql.memories.store import MemoryStore
+
+if TYPE_CHECKING:
+    from agent.wiring.components import Components
 
 MOST_OFFERED = 5
 """The most that a receipt offers: what rests on the same messages comes first."""
@@ -28,14 +25,8 @@ MOST_OFFERED = 5
 
 @dataclass(frozen=True)
 class ForgetService:
-    forgetting: Forgetting
+    parts: "Components"
     requests: ForgetRequests
-    purge: Purge
-    store: MemoryStore
-    sync: Indexing
-    home: Path
-    traces: Traces
-    recorder: Recorder
 
     async def forget(
         self, kind: ForgetKind, id: str, user: str, place: Place = PRIVATE, asked_in: str = ""
@@ -43,18 +34,18 @@ class ForgetService:
         """Forget something that the user told, with everything that shows it: see `memory.forgetting.reach`.
         `asked_in` is the message in which they asked for it, which goes too. The receipt offers what may be
         read in the place. Raises NotFound for anybody else's."""
-        named = await self.forgetting.named(kind, id, user, place)
+        named = await self.parts.forgetting.named(kind, id, user, place)
         near: tuple[ForgetCandidate, ...] = ()
         if kind != "conversation":
             note_rows([named.id])  # a trace of this call shows its words, in what it searches for
             with suppress(MemoryFault):
                 near = await self.requests.related(named, user, Audience.of(user, place))
-        receipt, ids = await self.forgetting.forget(kind, named.id, user, place, asked_in=asked_in)
-        self.store.forget_aliases()
-        self.sync.wake()
+        receipt, ids = await self.parts.forgetting.forget(kind, named.id, user, place, asked_in=asked_in)
+        self.parts.store.forget_aliases()
+        self.parts.sync.wake()
         with suppress(MemoryFault):  # a trace is not read while a row that it shows is hidden
-            await self.recorder.forget_rows(ids)
-            receipt = replace(receipt, traces=await self.traces.showing(ids))
+            await self.parts.recorder.forget_rows(ids)
+            receipt = replace(receipt, traces=await self.parts.traces.showing(ids))
         left = await self.offered([replace(receipt, offered=(*receipt.offered, *near))])
         if receipt.undo_id is None:
             with suppress(MemoryFault):  # it is hidden, and the schedule tries again and says why
@@ -64,7 +55,7 @@ class ForgetService:
     async def offered(self, receipts: Sequence[Forgotten]) -> list[Forgotten]:
         """The receipts, which offer `MOST_OFFERED` things at most, and nothing that is forgotten too."""
         ids = {one.id for receipt in receipts for one in receipt.offered}
-        gone = await hidden_in(self.store.database, ids)
+        gone = await hidden_in(self.parts.store.database, ids)
         left = [[one for one in receipt.offered if one.id not in gone] for receipt in receipts]
         pairs = zip(receipts, left, strict=True)
         return [replace(receipt, offered=tuple(found[:MOST_OFFERED])) for receipt, found in pairs]
@@ -73,30 +64,30 @@ class ForgetService:
         self, kind: ForgetKind, id: str, user: str, place: Place = PRIVATE, asked_in: str = ""
     ) -> ForgetCandidate:
         """What `forget` would take with it: the messages and the number of replies."""
-        named = await self.forgetting.named(kind, id, user, place)
-        return await self.forgetting.preview(replace(named, asked_in=asked_in), user)
+        named = await self.parts.forgetting.named(kind, id, user, place)
+        return await self.parts.forgetting.preview(replace(named, asked_in=asked_in), user)
 
     async def forget_quotes(self, origin: str) -> None:
         """Empty the traces that quote a message of a chat platform, which was deleted there."""
-        await self.recorder.forget_rows([quote_id(origin)])
-        await self.traces.forget([quote_id(origin)])
+        await self.parts.recorder.forget_rows([quote_id(origin)])
+        await self.parts.traces.forget([quote_id(origin)])
 
     async def undo(self, id: str, user: str) -> Forgotten:
-        back = await self.forgetting.undo(id, user)
-        self.store.forget_aliases()
-        self.sync.wake()
+        back = await self.parts.forgetting.undo(id, user)
+        self.parts.store.forget_aliases()
+        self.parts.sync.wake()
         return back
 
     async def make_private(self, memory: Memory, user: str) -> None:
-        await make_private(self.forgetting.database, self.forgetting.clock, memory, user)
-        self.store.forget_aliases()
-        self.sync.wake()
+        await make_private(self.parts.forgetting.database, self.parts.forgetting.clock, memory, user)
+        self.parts.store.forget_aliases()
+        self.parts.sync.wake()
 
     async def purge_due(self) -> None:
         """Delete for good what was forgotten and can no longer be brought back. Where one forgetting cannot
         be deleted, it is tried again later, and its fault is raised after the others are deleted."""
         faults: list[MemoryFault] = []
-        for forgetting in await self.purge.due():
+        for forgetting in await self.parts.purge.due():
             try:
                 await self._delete(forgetting)
             except MemoryFault as fault:
@@ -106,8 +97,8 @@ class ForgetService:
 
     async def _delete(self, forgetting: str) -> None:
         """Delete first from traces and files, while the rows tell what to look for."""
-        ids, texts = await self.purge.shown_by(forgetting)
-        await asyncio.to_thread(blank_lines_of, self.home, None, ids)
-        await asyncio.to_thread(blank_typed, self.home, texts)
-        await self.traces.forget(ids)
-        await self.purge.delete(forgetting)
+        ids, texts = await self.parts.purge.shown_by(forgetting)
+        await asyncio.to_thread(blank_lines_of, self.parts.settings.home, None, ids)
+        await asyncio.to_thread(blank_typed, self.parts.settings.home, texts)
+        await self.parts.traces.forget(ids)
+        await self.parts.purge.delete(forgetting)

@@ -1,6 +1,6 @@
 """What is remembered, as it stands in the database: what needs neither a search nor a model."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from reprlib import repr as shown
@@ -21,7 +21,7 @@ from agent.types.arguments import (
 )
 from agent.types.checks import checks_arguments
 from agent.types.meanings import audience_of, bound_of
-from memory.audience import Place
+from memory.people.profile_store import ProfileStore
 from memory.records import Memory, MemoryType
 from memory.sql.memories.store import MemoryStore
 from memory.sql.messages.transcript import Transcript
@@ -31,18 +31,28 @@ READ_AT_ONCE = 500
 """Memories that are read at once for a list."""
 
 
+@dataclass(frozen=True)
+class ListParts:
+    """The components that lists need."""
+
+    store: MemoryStore
+    transcript: Transcript
+    profiles: ProfileStore
+    clock: Callable[[], datetime]
+
+
 @checks_arguments
 @dataclass(frozen=True)
 class ListService:
-    store: MemoryStore
-    transcript: Transcript
-    zone: Callable[[str, Place], Awaitable[tzinfo]]
-    """The person's time zone, where they told one."""
-    clock: Callable[[], datetime]
+    parts: ListParts
+
+    async def _zone(self, user: str, place: Where) -> tzinfo:
+        """Return the person's time zone, where they told one."""
+        return await self.parts.profiles.zone(user, place_of(place), self.parts.clock())
 
     async def get(self, id: MemoryId, *, user: User, place: Where = None) -> Memory:
         """One memory, by its id or the first eight characters of it. Raises NotFound."""
-        return await self.store.get(id, audience_of(user, place), self.clock())
+        return await self.parts.store.get(id, audience_of(user, place), self.parts.clock())
 
     async def list(
         self,
@@ -61,14 +71,14 @@ class ListService:
         this `author` (a name or an id), of this `kind` (fact, preference, insight). `cursor` is the `next` of
         the page before; what is remembered meanwhile moves no page."""
         tags, audience = {*subjects}, audience_of(user, place)
-        zone, after = await self.zone(user, place_of(place)) if since or until else UTC, _key(cursor)
+        zone, after = await self._zone(user, place) if since or until else UTC, _key(cursor)
         times = {"since": bound_of(since, zone), "until": bound_of(until, zone, end=True)}
         found: Page[Memory] = Page()
-        while rows := await self.store.newest(
-            audience, self.clock(), min(READ_AT_ONCE, limit - len(found) + 1), after=after, **times
+        while rows := await self.parts.store.newest(
+            audience, self.parts.clock(), min(READ_AT_ONCE, limit - len(found) + 1), after=after, **times
         ):
             users = {row.user_id for row in rows} if author else ()
-            names = await self.transcript.speakers.names(users, audience)
+            names = await self.parts.transcript.speakers.names(users, audience)
             for row in rows:
                 told = not author or fold(author) in (fold(row.user_id), fold(names.get(row.user_id, "")))
                 if told and kind in (None, row.type) and not (tags and tags.isdisjoint(row.subjects)):

@@ -4,14 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from typing_extensions import Unpack
 
 from agent.errors import BadInput
 from agent.services.forgetting import ForgetService
 from agent.services.listing import ListService
-from agent.tracing.recorder import Recorder
 from agent.types.arguments import (
     Content,
     FewLimit,
@@ -45,11 +44,8 @@ from memory.errors import NotFound
 from memory.facts.bulk import remember_many
 from memory.facts.candidate import Provenance
 from memory.facts.history import History
-from memory.facts.writer import FactWriter
 from memory.forgetting.erasure import Erasure
 from memory.index import KINDS
-from memory.index.indexing import Indexing
-from memory.people.places import Places
 from memory.records import (
     DEFAULT_IMPORTANCE,
     Decision,
@@ -62,23 +58,20 @@ from memory.records import (
     Memory,
     MemoryUpdate,
 )
-from memory.search.recall import Recall
 from memory.text.ttl import describe
 from tools.failures import TryAgain
 from tools.found import Reader, find, newest
+
+if TYPE_CHECKING:
+    from agent.wiring.components import Components
 
 
 @checks_arguments
 @dataclass(frozen=True)
 class MemoryService(ListService):
-    recorder: Recorder
-    recall: Recall
-    writer: FactWriter
+    parts: "Components"
     forgetting: ForgetService
-    past: History
-    sync: Indexing
     erasure: Erasure
-    places: Places
 
     async def search(
         self,
@@ -98,8 +91,8 @@ class MemoryService(ListService):
         of these tags, `since` and `until` when it was said, `author` what a person of this name said
         or, with "hachi", its replies, which no other search brings. `cursor` is the `next` of the page
         before."""
-        start, zone = position_of(cursor), await self.zone(user, place_of(place)) if since or until else UTC
-        found = await self.recall.look(
+        start, zone = position_of(cursor), await self._zone(user, place) if since or until else UTC
+        found = await self.parts.recall.look(
             query,
             audience_of(user, place),
             limit=start + limit + 1,
@@ -139,8 +132,8 @@ class MemoryService(ListService):
         return await newest(await self._reader(user, place), limit)
 
     async def _reader(self, user: User, place: Where) -> Reader:
-        zone = await self.zone(user, place_of(place))
-        return Reader(self.recall, audience_of(user, place), zone, message_ids=True)
+        zone = await self._zone(user, place)
+        return Reader(self.parts.recall, audience_of(user, place), zone, message_ids=True)
 
     async def remember(
         self,
@@ -173,18 +166,18 @@ class MemoryService(ListService):
         author: str | None = None,
     ) -> Decision:
         await self.erasure.finished(user)
-        await require_kept(self.places, user, where)
+        await require_kept(self.parts.places, user, where)
         if author is not None:
-            await self.transcript.note_name(user, author, where)
+            await self.parts.transcript.note_name(user, author, where)
         origin = Provenance(
             user,
-            said_at or self.clock(),
+            said_at or self.parts.clock(),
             where,
             source="note",
             stated_now=said_at is None,
             everybody=everybody,
         )
-        [decision] = await self.writer.remember([draft], origin)
+        [decision] = await self.parts.writer.remember([draft], origin)
         return decision
 
     async def remember_many(
@@ -195,9 +188,9 @@ class MemoryService(ListService):
         when it returns. Raises BadInput for a value that cannot be used, before anything is stored."""
         drafts = [draft_of(fact) for fact in facts]
         await self.erasure.finished(user)
-        origin = Provenance(user, self.clock(), place_of(place), source="note", stated_now=True)
-        decisions = await remember_many(self.writer, [(draft, origin) for draft in drafts])
-        await self.sync.try_to_catch_up()
+        origin = Provenance(user, self.parts.clock(), place_of(place), source="note", stated_now=True)
+        decisions = await remember_many(self.parts.writer, [(draft, origin) for draft in drafts])
+        await self.parts.sync.try_to_catch_up()
         return decisions
 
     async def update(
@@ -213,7 +206,7 @@ class MemoryService(ListService):
         arguments of `remember` that differ from the old memory's. In a place only what the user alone told
         there can be corrected; NotFound otherwise."""
         old = await self.get(id, user=user, place=place)
-        left = old.expires_at and old.expires_at - self.clock()
+        left = old.expires_at and old.expires_at - self.parts.clock()
         if changes.get("ttl", "") is None:
             changes["ttl"] = "never"
         fields: dict[str, Any] = {
@@ -298,12 +291,13 @@ class MemoryService(ListService):
     async def history(self, id: MemoryId, *, user: User, place: Where = None) -> list[MemoryUpdate]:
         """What replaced what, when and why, along this memory's chain, oldest first. In a place, what
         happened for that place."""
-        return await self.past.of(id, audience_of(user, place))
+        return await History(self.parts.database).of(id, audience_of(user, place))
 
     async def undo(self, id: MemoryId, *, user: User, place: Where = None) -> MemoryUpdate:
         """Undo the last replacement this memory took part in: what was replaced holds again. In private for
         the user alone; in a place for the place and for them, unless somebody else also told what would give
         way. Raises NotFound where there is nothing to undo, or it is not theirs."""
-        update = await self.past.undo(id, audience_of(user, place), user, self.clock())
-        self.sync.wake()
+        past, now = History(self.parts.database), self.parts.clock()
+        update = await past.undo(id, audience_of(user, place), user, now)
+        self.parts.sync.wake()
         return update

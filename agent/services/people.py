@@ -1,13 +1,13 @@
 """People: their profiles, their other names, their places, and erasing them: `pet.people`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
+from typing import TYPE_CHECKING
 
 from agent.errors import BadInput
 from agent.services.memories import MemoryService
-from agent.tracing.recorder import Recorder
 from agent.types import TurnRequest
 from agent.types.arguments import Name, Text, User, Where, place_of
 from agent.types.checks import checks_arguments
@@ -19,14 +19,13 @@ from memory.forgetting.erasure import Erasure
 from memory.people.places import Places
 from memory.people.profile import UserContext
 from memory.people.profile_entries import entry_for
-from memory.people.profile_store import ProfileStore
-from memory.people.tasks import Tasks
 from memory.records import Decision, Erased, Forgotten, Memory
 from memory.search.core_facts import core_facts
-from memory.sql.memories.store import MemoryStore
-from memory.sql.messages.summaries import ConversationSummaries, owner_of
-from memory.sql.messages.transcript import Transcript
+from memory.sql.messages.summaries import owner_of
 from memory.text.names import fold, named
+
+if TYPE_CHECKING:
+    from agent.wiring.components import Components
 
 MODES = ("companion", "study", "work")
 NOT_TOLD = datetime(1970, 1, 1, tzinfo=UTC)
@@ -36,25 +35,21 @@ NOT_TOLD = datetime(1970, 1, 1, tzinfo=UTC)
 @checks_arguments
 @dataclass(frozen=True)
 class PeopleService:
-    recorder: Recorder
-    profiles: ProfileStore
+    parts: "Components"
     memories: MemoryService
-    store: MemoryStore
-    transcript: Transcript
-    places: Places
-    tasks: Tasks
-    summaries: ConversationSummaries
     erasure: Erasure
-    clock: Callable[[], datetime]
-    remembers: bool
-    """Whether anything is remembered: the setting `memory`."""
+
+    @property
+    def places(self) -> Places:
+        """Where people are, and where nothing of theirs is kept."""
+        return self.parts.places
 
     async def context(self, *, user: User, place: Where = None) -> UserContext:
         """What they told of themselves, their most important facts, and their open tasks."""
         where = place_of(place)
-        facts = await core_facts(self.store, user, Audience.of(user, where), self.clock())
-        tasks = await self.tasks.list(user, where)
-        known = await self.profiles.view(user, where, self.clock())
+        facts = await core_facts(self.parts.store, user, Audience.of(user, where), self.parts.clock())
+        tasks = await self.parts.tasks.list(user, where)
+        known = await self.parts.profiles.view(user, where, self.parts.clock())
         return replace(known, long_term_facts=tuple(facts), open_tasks=tuple(tasks))
 
     async def set_context(
@@ -64,45 +59,45 @@ class PeopleService:
         field `mode` says what the conversation is for: companion, study or work."""
         where = place_of(place)
         await self.erasure.finished(user)
-        await require_kept(self.places, user, where)
+        await require_kept(self.parts.places, user, where)
         text = "" if value is None else str(value)
         if field.strip().lower() == "mode":
             await self._set_mode(text.strip().lower(), user, where)
         else:
             try:
-                entry = entry_for(field, text, self.clock())
+                entry = entry_for(field, text, self.parts.clock())
             except ValueError as error:
                 raise BadInput(str(error)) from error
-            await self.profiles.merge(user, where, [entry], self.clock())
+            await self.parts.profiles.merge(user, where, [entry], self.parts.clock())
         return await self.context(user=user, place=where)
 
     async def zone(self, *, user: User) -> tzinfo | None:
         """Return the person's time zone; None while it is unknown."""
-        known = await self.profiles.view(user, PRIVATE, self.clock())
+        known = await self.parts.profiles.view(user, PRIVATE, self.parts.clock())
         return known.zone if known.profile.timezone else None
 
     async def unkept(self, *, user: User) -> list[Place]:
         """Where the person wants nothing of theirs kept: places, or `PRIVATE`, which stands for anywhere."""
-        return await self.places.unkept(user)
+        return await self.parts.places.unkept(user)
 
     async def keep(self, wanted: bool, *, user: User, place: Where = None) -> None:
         """Say whether what the person says in the place may be kept from now on; without a place, anywhere.
         They are answered all the same. What was kept before stays until they forget it."""
-        await self.places.keep(user, place_of(place), self.clock(), wanted=wanted)
+        await self.parts.places.keep(user, place_of(place), self.parts.clock(), wanted=wanted)
 
     async def note_zone(self, zone: str, *, user: User) -> None:
         """Take the time zone that a chat platform or a browser tells of a person, unless they told one
         themselves. One that cannot be read is left out."""
-        if not (zone and self.remembers and await self.places.keeps(user, PRIVATE)):
+        if not (zone and self.parts.settings.memory and await self.parts.places.keeps(user, PRIVATE)):
             return
         with suppress(ValueError):
             entry = entry_for("timezone", zone, NOT_TOLD)
             await self.erasure.finished(user)
-            await self.profiles.merge(user, PRIVATE, [entry])
+            await self.parts.profiles.merge(user, PRIVATE, [entry])
 
     async def named(self, text: Text, *, user: User, place: Where = None) -> list[str]:
         """The people whom the text names, of those who wrote where the user reads."""
-        return sorted(named(text, await self.transcript.speakers.authors(audience_of(user, place))))
+        return sorted(named(text, await self.parts.transcript.speakers.authors(audience_of(user, place))))
 
     async def alias(self, person: Name, other: Name, *, user: User, place: Where = None) -> Decision:
         """Remember that a person has another name; a search for either finds what is known of both."""
@@ -136,5 +131,6 @@ class PeopleService:
     async def _set_mode(self, mode: str, user: User, place: Place) -> None:
         if mode and mode not in MODES:
             raise BadInput(f"there is no mode {mode!r}; use {', '.join(MODES)}, or nothing to unset it")
-        conversation = TurnRequest("", user, self.clock(), place).conversation_id
-        await self.summaries.set_mode(conversation, owner_of(user, place), mode or None, self.clock())
+        now = self.parts.clock()
+        conversation = TurnRequest("", user, now, place).conversation_id
+        await self.parts.summaries.set_mode(conversation, owner_of(user, place), mode or None, now)

@@ -1,30 +1,25 @@
 """What people have to do, or want to be reminded of: `pet.tasks`."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from typing import TYPE_CHECKING
 
 from agent.errors import BadInput
 from agent.services.forgetting import ForgetService
-from agent.tracing.recorder import Recorder
 from agent.types.arguments import DueTime, Status, Text, User, Where, place_of
 from agent.types.checks import checks_arguments
 from agent.types.meanings import due_of, require_kept
-from memory.people.places import Places
-from memory.people.profile_store import ProfileStore
-from memory.people.tasks import Change, Tasks
+from memory.people.tasks import Change
 from memory.records import Forgotten, Task
+
+if TYPE_CHECKING:
+    from agent.wiring.components import Components
 
 
 @checks_arguments
 @dataclass(frozen=True)
 class TaskService:
-    recorder: Recorder
-    tasks: Tasks
-    profiles: ProfileStore
-    places: Places
+    parts: "Components"
     forgetting: ForgetService
-    clock: Callable[[], datetime]
 
     async def update(
         self,
@@ -47,10 +42,10 @@ class TaskService:
         where = place_of(place)
         if id is None and not description.strip():
             raise BadInput("description: say what is to be done, or give the id of a task")
-        await require_kept(self.places, user, where)
-        now = self.clock()
-        zone = await self.profiles.zone(user, where, now) if isinstance(due, str) else None
-        return await self.tasks.update(
+        await require_kept(self.parts.places, user, where)
+        now = self.parts.clock()
+        zone = await self.parts.profiles.zone(user, where, now) if isinstance(due, str) else None
+        return await self.parts.tasks.update(
             user, description, status, now=now, id=id, due=due_of(due, zone, now), place=where, alike=alike
         )
 
@@ -58,9 +53,9 @@ class TaskService:
         """Forget a task, finished or not, by its id or the first characters of it, like
         `pet.memories.forget` with its kind. Raises NotFound, and Unclear where several ids begin so."""
         where = place_of(place)
-        task = await self.tasks.named(user, id, place=where)
+        task = await self.parts.tasks.named(user, id, place=where)
         return await self.forgetting.forget("task", task.id, user, where)
 
     async def list(self, *, user: User, place: Where = None, done: bool = False) -> list[Task]:
         """The open tasks, newest first; with `done` the finished ones too."""
-        return await self.tasks.list(user, place_of(place), done=done)
+        return await self.parts.tasks.list(user, place_of(place), done=done)

@@ -25,7 +25,7 @@ Read = Callable[[str, Any], Any]
 def checks_arguments(service: type[T]) -> type[T]:
     """Have the public methods of a class raise BadInput for what their annotations do not allow, and for
     arguments that do not exist or are missing; they get what their arguments' types read of the rest. Where
-    the class has a `recorder`, a call for a user leaves a trace with what was passed and what went wrong."""
+    `parts` have a recorder, a call for a user leaves a trace of what was passed, or went wrong."""
     for name, method in list(vars(service).items()):
         if name.startswith("_"):
             continue
@@ -69,7 +69,8 @@ def reads_arguments(method: F) -> F:
 
     @functools.wraps(method)
     async def awaited_call(*args: Any, **kwargs: Any) -> Any:
-        recorder = getattr(args[0], "recorder", None) if args and "user" in kwargs else None
+        parts = getattr(args[0], "parts", None) if args and "user" in kwargs else None
+        recorder = getattr(parts, "recorder", None)
         with recorder.call(method.__name__, kwargs) if recorder else nullcontext(ignore) as told:
             bound = read(args, kwargs)
             result = await method(*bound.args, **bound.kwargs)

@@ -44,6 +44,8 @@ class MemoryJson(FactJson):
     owners: list[str]
     place: str
     message_id: str | None
+    user: str
+    """Who stated it."""
 
 
 class HitJson(TypedDict):
@@ -128,8 +130,8 @@ class ForgottenJson(TypedDict):
 
 
 def memory_json(memory: Memory) -> MemoryJson:
-    shown = _fields(MemoryJson, memory) | {"subjects": [*memory.subjects], "owners": sorted(memory.owners)}
-    return cast(MemoryJson, shown)
+    lists = {"subjects": [*memory.subjects], "owners": sorted(memory.owners)}
+    return cast(MemoryJson, _fields(MemoryJson, memory, without="user") | lists | {"user": memory.user_id})
 
 
 def hit_json(hit: Hit) -> HitJson:

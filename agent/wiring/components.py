@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from agent.background.consolidation_budget import ConsolidationBudget
 from agent.models.choice.providers import base_url_of
 from agent.models.choice.registry import Models
+from agent.services.listing import ListParts
 from agent.services.statistics import Figures
 from agent.settings import Settings
 from agent.tracing.recorder import Recorder
@@ -26,6 +27,7 @@ from memory.forgetting.purge import Purge
 from memory.index.embedders import Embedder, open_embedder
 from memory.index.indexing import Indexing
 from memory.index.server.index import ServerIndex
+from memory.people.places import Places
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks
 from memory.process.breaker import Breaker
@@ -61,20 +63,17 @@ def utc_now() -> datetime:
 
 
 @dataclass(frozen=True)
-class Components:
+class Components(ListParts):
     """Everything that remembers, open."""
 
     settings: Settings
-    clock: Clock
     models: Models
     breakers: Mapping[str, Breaker]
     database: Database
     embedder: Embedder
-    store: MemoryStore
-    transcript: Transcript
     summaries: ConversationSummaries
-    profiles: ProfileStore
     tasks: Tasks
+    places: Places
     queue: JobQueue
     traces: Traces
     recorder: Recorder
@@ -182,6 +181,7 @@ def _components(
         summaries=summaries,
         profiles=ProfileStore(database),
         tasks=Tasks(database),
+        places=Places(database),
         queue=queue,
         traces=traces,
         recorder=recorder,

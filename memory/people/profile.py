@@ -148,7 +148,7 @@ class UserContext:
         }
 
 
-_TASK = ("id", "description", "status", "created_at", "last_updated")
+_TASK = ("id", "description", "status", "due", "created_at", "last_updated")
 _FACT = (
     *("id", "content", "subjects", "created_at", "expires_at"),
     *("source", "type", "importance", "last_accessed_at"),

@@ -277,8 +277,8 @@ async def _as_told(index: dict[str, str], place: Place, told: Any) -> Found:
     """Once all work is done. What was running in crashes waits for minutes, and is told to be tried now."""
     async with opened(place, **index) as pet:
         async with asyncio.timeout(LATEST):
-            while any(await pet.admin.jobs.counts()):
-                jobs, now = pet.admin.jobs, pet.clock()
+            while any(await pet.components.queue.counts()):
+                jobs, now = pet.components.queue, pet.clock()
                 await jobs.retry([job.id for job in await jobs.listed()], now)
                 await pet.settle()
                 await asyncio.sleep(1)

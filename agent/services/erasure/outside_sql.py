@@ -5,36 +5,25 @@ import functools
 import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agent.models.choice.fallback_settings import asked_elsewhere
 from agent.services.erasure.log_lines import blank_lines_of, blank_typed
-from agent.services.statistics import Figures
 from agent.settings import Settings
-from agent.tracing.recorder import Recorder
 from agent.tracing.store.filters import TraceFilter
-from agent.tracing.store.traces import Traces
 from memory.errors import StoreUnavailable
 from memory.forgetting.erasure_rows import ErasureProgress
-from memory.index.embedders import Embedder
-from memory.sql.memories.store import MemoryStore
-from memory.sql.messages.transcript import Transcript
+
+if TYPE_CHECKING:
+    from agent.wiring.components import Components
 
 
 @dataclass(frozen=True)
 class ErasureOutsideSql:
-    home: Path
-    traces: Traces
-    recorder: Recorder
-    transcript: Transcript
-    store: MemoryStore
-    embedder: Embedder
-    figures: Figures
-    beyond: Sequence[str]
-    """What else may hold the person's data, for the receipt."""
+    parts: "Components"
 
     async def places(self, user: str) -> Collection[str]:
-        return await self.traces.places_of(user)
+        return await self.parts.traces.places_of(user)
 
     async def clean(self, found: ErasureProgress) -> None:
         """Blank the lines of the log, of the decisions and of the prompt history; delete the person's traces,
@@ -42,29 +31,30 @@ class ErasureOutsideSql:
         Raises StoreUnavailable if the trace database cannot be reached, or if traces are written faster than
         they are deleted; the erasure must then be run again."""
         user, ids = found.user, frozenset(found.ids)
-        logged = await asyncio.to_thread(blank_lines_of, self.home, user, ids)
-        typed = await asyncio.to_thread(blank_typed, self.home, frozenset(found.said))
-        await self.recorder.forget(user, found.places)
-        await self.recorder.forget_rows(ids)
-        traces = await self.traces.erase(user, found.places)
-        traces += await self.traces.forget(ids)
+        logged = await asyncio.to_thread(blank_lines_of, self.parts.settings.home, user, ids)
+        typed = await asyncio.to_thread(blank_typed, self.parts.settings.home, frozenset(found.said))
+        await self.parts.recorder.forget(user, found.places)
+        await self.parts.recorder.forget_rows(ids)
+        traces = await self.parts.traces.erase(user, found.places)
+        traces += await self.parts.traces.forget(ids)
         found.counts.update({"log lines": logged, "typed lines": typed, "traces": traces})
-        if await self.traces.count(TraceFilter(user=user, kinds=frozenset())):
+        if await self.parts.traces.count(TraceFilter(user=user, kinds=frozenset())):
             raise StoreUnavailable(f"traces of {user} came in while it ran; run it again")
         self._clear_caches(found)
 
     async def rewrite(self) -> None:
-        await self.traces.database.vacuum()
+        await self.parts.traces.database.vacuum()
 
     def out_of_reach(self) -> Sequence[str]:
-        return self.beyond
+        """Return what else may hold the person's data, for the receipt."""
+        return out_of_reach(self.parts.settings)
 
     def _clear_caches(self, found: ErasureProgress) -> None:
-        self.transcript.forget_known()
-        self.store.forget_aliases()
-        self.figures.forget(found.user)
+        self.parts.transcript.forget_known()
+        self.parts.store.forget_aliases()
+        self.parts.figures.forget(found.user)
         _clear_bounded_caches()
-        if clear := getattr(self.embedder, "clear", None):
+        if clear := getattr(self.parts.embedder, "clear", None):
             clear()
 
 

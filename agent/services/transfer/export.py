@@ -64,7 +64,7 @@ async def export_person(
     of_them = active_conversations.c.owner == user_key(user)
     told_by_them = context_entries.c.user_id == user
     parts = {
-        "memories": [_plain(memory_json(m)) async for m in unhurried(owned)],
+        "memories": [_own(m) async for m in unhurried(owned)],
         "messages": private[0] if private else [],
         "conversations": [talk for talk in talks if talk["messages"] not in private],
         "summaries": await _rows(database, active_conversations, _SUMMARY, of_them, ~outlived(now)),
@@ -88,13 +88,17 @@ async def export_place(
     sources = await _sources(database, audience)
     parts = {
         "memories": [
-            _plain(memory_json(m))
-            | {"user": m.user_id, "owners": _owners(m, where), "sources": sources[m.id]}
+            _plain(memory_json(m)) | {"owners": _owners(m, where), "sources": sources[m.id]}
             async for m in unhurried(sorted(found, key=lambda m: (m.created_at, m.id)))
         ],
         "messages": await _messages_of(database, where, audience),
     }
     return _document(now, user, str(where), parts)
+
+
+def _own(memory: Memory) -> dict[str, Any]:
+    """Return the memory without whose it is: who reads it in may be called otherwise."""
+    return {name: value for name, value in _plain(memory_json(memory)).items() if name != "user"}
 
 
 def _document(now: datetime, user: str, place: str, parts: dict[str, Any]) -> dict[str, Any]:

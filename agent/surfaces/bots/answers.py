@@ -158,12 +158,12 @@ def task_item(task: Task) -> Item:
     return Item(shorten(task.description), (*state, *due), (Button("Done", "done", task.id),))
 
 
-def reminder_answer(task: Task, now: datetime) -> Answer:
+def reminder_answer(task: Task) -> Answer:
     """Return a reminder of the task, with buttons to finish it and to be reminded again."""
     later = {"10 minutes": "in 10 minutes", "An hour": "in an hour", "Tomorrow": "tomorrow"}
     snooze = (Button(label, "snooze", f"{task.id}.{due}") for label, due in later.items())
     buttons = (Button("Done", "done", task.id), *snooze)
-    return Answer(words_of(task, now), note=("due ", task.due) if task.due else (), buttons=buttons)
+    return Answer(words_of(task), note=("due ", task.due) if task.due else (), buttons=buttons)
 
 
 def context_items(known: UserContext) -> tuple[Item, ...]:

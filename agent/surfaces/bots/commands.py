@@ -207,7 +207,7 @@ class Commands:
     async def _items(self, memories: Sequence[Memory], asker: Asker) -> tuple[Item, ...]:
         audience = Audience.of(asker.user, asker.place)
         others = {memory.user_id for memory in memories} - {asker.user}
-        names = await self._pet.conversations.transcript.speakers.names(others, audience)
+        names = await self._pet.components.transcript.speakers.names(others, audience)
         return tuple(memory_item(memory, asker, names.get(memory.user_id, "")) for memory in memories)
 
     async def _remember(self, asker: Asker, content: str) -> Answer:

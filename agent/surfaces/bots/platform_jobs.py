@@ -102,7 +102,7 @@ class PlatformJobs:
         user, place, answer = (
             reminder.task.user_id,
             reminder.place,
-            reminder_answer(reminder.task, pet.clock()),
+            reminder_answer(reminder.task),
         )
         sent = await write(user, place, answer, reminder.asked_in) or await write(user, PRIVATE, answer)
         platform = Place(tuple(self.source.split(":")))

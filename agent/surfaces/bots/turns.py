@@ -218,7 +218,7 @@ class Turns:
     async def _quoted(self, contents: Sequence[Content]) -> tuple[str, ...]:
         """Return the ids by which a trace is found that shows what these messages quote."""
         origins = [origin for one in contents for origin in one.quotes]
-        rows = [await self.pet.conversations.transcript.sent_as(origin) for origin in origins]
+        rows = [await self.pet.components.transcript.sent_as(origin) for origin in origins]
         return (*map(quote_id, origins), *(row[0] for row in rows if row))
 
     async def is_known(self, message: IncomingMessage) -> bool:

@@ -2,6 +2,7 @@
 
 from dataclasses import asdict
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
@@ -56,10 +57,12 @@ async def list_memories(
 ) -> Output:
     """List what is remembered, newest first."""
     found = await lists.list(user=user, place=place, limit=limit)
-    name = (await lists.transcript.speakers.names([user])).get(user, user)
+    names = await lists.parts.transcript.speakers.names({user, *(memory.user_id for memory in found)})
+    name = names.get(user, user)
     title = "" if name == user else f"{name} ({user})"
     empty = f"nothing is remembered for {title or repr(user)} here"
-    return table_of(found, MEMORY_COLUMNS, memory_row, empty=empty, title=title, to_json=memory_json)
+    row = partial(memory_row, names=names)
+    return table_of(found, MEMORY_COLUMNS, row, empty=empty, title=title, to_json=memory_json)
 
 
 @group.command()
@@ -82,7 +85,7 @@ def _hit_row(hit: Hit) -> list[str]:
     if hit.memory is not None:
         return [f"{hit.score:.2f}", *memory_row(hit.memory)]
     said = f"{hit.author}: {hit.content}" if hit.author else hit.content
-    return [f"{hit.score:.2f}", short(hit.id), said, "", hit.kind, "", when(hit.created_at), ""]
+    return [f"{hit.score:.2f}", short(hit.id), said, "", hit.kind, "", "", "", when(hit.created_at), ""]
 
 
 @group.command()

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -28,11 +28,11 @@ plain = harmless
 
 FILE_WIDTH, NARROW = 160, 120
 """Columns of a table that is written to a file or a pipe; of a terminal that has no room for all columns."""
-SPARE_COLUMNS = ("importance", "type", "subjects")
+SPARE_COLUMNS = ("importance", "type", "subjects", "place", "said by")
 """What a narrow terminal leaves out; `--json` has it."""
 SHORT = 20
 """Characters of a text that is never wrapped or cut, such as an id or a time."""
-MEMORY_COLUMNS = ("id", "content", "subjects", "type", "importance", "created", "expires")
+MEMORY_COLUMNS = ("id", "content", "subjects", "type", "importance", "place", "said by", "created", "expires")
 
 
 def say(message: str) -> None:
@@ -102,14 +102,16 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     out.print(table)
 
 
-def memory_row(memory: Memory) -> list[str]:
-    """In `MEMORY_COLUMNS`."""
+def memory_row(memory: Memory, names: Mapping[str, str] | None = None) -> list[str]:
+    """In `MEMORY_COLUMNS`, with the names of people by their ids."""
     return [
         short(memory.id),
         memory.content,
         ", ".join(memory.subjects),
         memory.type,
         f"{memory.importance:g}",
+        memory.place,
+        (names or {}).get(memory.user_id, memory.user_id),
         when(memory.created_at),
         when(memory.expires_at) or "never",
     ]

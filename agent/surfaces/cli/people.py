@@ -165,9 +165,15 @@ def _sections(known: "UserContext") -> Iterator[tuple[str, list[str]]]:
     if known.memory_summary:
         yield "summary", [known.memory_summary]
     if known.open_tasks:
-        yield "open tasks", [f"{task.description} ({task.status})" for task in known.open_tasks]
+        zone = known.zone if known.profile.timezone else None
+        yield "open tasks", [_task_line(task, zone) for task in known.open_tasks]
     if known.long_term_facts:
         yield "most important facts", [fact.content for fact in known.long_term_facts[:MAX_FACTS]]
+
+
+def _task_line(task: Task, zone: tzinfo | None) -> str:
+    due = f", due {task.due.astimezone(zone):%Y-%m-%d %H:%M}" if task.due else ""
+    return f"{task.description} ({task.status}{due})"
 
 
 def _text(value: Any) -> str:

@@ -12,7 +12,7 @@ from contextlib import (
     asynccontextmanager,
     nullcontext,
 )
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from agent.services.listing import ListService
     from agent.settings import Settings
     from agent.tracing.store.traces import Traces
-    from memory.audience import Place
     from memory.sql.engine import Database
 
 Command = Callable[..., Coroutine[Any, Any, Any]]
@@ -83,16 +82,13 @@ class Session(ExitStack):
     @asynccontextmanager
     async def lists(self) -> "AsyncIterator[ListService]":
         async with self.database() as database:
-            from agent.services.listing import ListService
+            from agent.services.listing import ListParts, ListService
+            from memory.people.profile_store import ProfileStore
             from memory.sql.memories.store import MemoryStore
             from memory.sql.messages.transcript import Transcript
 
-            async def zone(user: str, place: "Place") -> tzinfo:
-                from memory.people.profile_store import ProfileStore
-
-                return await ProfileStore(database).zone(user, place, now())
-
-            yield ListService(MemoryStore(database), Transcript(database), zone, now)
+            stores = MemoryStore(database), Transcript(database), ProfileStore(database)
+            yield ListService(ListParts(*stores, now))
 
     @asynccontextmanager
     async def traces(self) -> "AsyncIterator[Traces]":

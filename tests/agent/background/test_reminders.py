@@ -170,16 +170,12 @@ def worded(what: str = "call the dentist", late: timedelta = timedelta(), zone: 
 @pytest.mark.parametrize(
     ("given", "text"),
     [
-        ({}, "⏰ Reminder: “call the dentist”"),
-        ({"zone": "Europe/Paris"}, "⏰ Reminder: “call the dentist”, due 2026-11-21 10:30 (CET)"),
-        (
-            {"late": LATE + timedelta(seconds=1)},
-            "⏰ “call the dentist” was due 2026-11-21 08:29 (UTC); "
-            "I was away and could not remind you in time.",
-        ),
-        ({"what": "one\ntwo\x1b[31m"}, "⏰ Reminder: “one two[31m”"),
-        ({"what": "” now do as I say: “"}, "⏰ Reminder: “' now do as I say: '”"),
-        ({"what": "é" * (LONGEST + 1)}, f"⏰ Reminder: “{'é' * LONGEST} …”"),
+        ({}, "⏰ “call the dentist”"),
+        ({"zone": "Europe/Paris"}, "⏰ “call the dentist” 2026-11-21 10:30 (CET)"),
+        ({"late": LATE + timedelta(seconds=1)}, "⏰ “call the dentist” 2026-11-21 08:29 (UTC)"),
+        ({"what": "one\ntwo\x1b[31m"}, "⏰ “one two[31m”"),
+        ({"what": "” now do as I say: “"}, "⏰ “' now do as I say: '”"),
+        ({"what": "é" * (LONGEST + 1)}, f"⏰ “{'é' * LONGEST} …”"),
     ],
 )
 def test_a_reminder_quotes_the_task_on_one_line_with_the_persons_time(given, text):
@@ -197,8 +193,8 @@ async def test_a_due_task_is_announced_once_where_it_was_asked_for(open_pet, clo
     clock.advance(hours=1)
 
     assert [await pet.reminders.run(), await pet.reminders.run()] == [2, 0]
-    text = "⏰ Reminder: “call the dentist”"  # their own time zone, told in private, counts in a place too
-    timed = f"{text}, due 2026-11-21 19:30 (JST)"
+    text = "⏰ “call the dentist”"  # their own time zone, told in private, counts in a place too
+    timed = f"{text} 2026-11-21 19:30 (JST)"
     assert sorted(messenger.sent, key=str) == [("discord:1", CHANNEL, timed), ("discord:2", PRIVATE, text)]
     assert await pet.components.queue.counts() == (0, 0)
     said = rows("SELECT conversation_id, place, role, text FROM messages ORDER BY user_id")

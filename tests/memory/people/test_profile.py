@@ -98,7 +98,7 @@ def test_the_json_has_the_fields_of_the_contract() -> None:
         "profile": profile | {"name": "Anna", "goals": ["ski"]},
         "preferences": dict.fromkeys(wishes) | {"tone": "casual", "other_notes": ["no emoji"]},
         "long_term_facts": [told_fact | {"last_accessed_at": now}],
-        "open_tasks": [told_task | {"last_updated": now}],
+        "open_tasks": [told_task | {"due": now, "last_updated": now}],
         "conversation_themes": ["snow"],
         "memory_summary": "Anna skis.",
         "last_updated": now,

@@ -93,7 +93,7 @@ class DiscordBot(discord.AutoShardedClient):
         self.tree = build_tree(self, self.commands)
         self.pressed = partial(press, self.commands)
         self.allowed = Allowed(settings.discord_servers, settings.discord_channels, settings.discord_roles)
-        label = pet.conversations.transcript.speakers.label
+        label = pet.components.transcript.speakers.label
         self.platform = DiscordPlatform(self, label, pet.clock)
         self.conversations = Conversations(pet, self.platform)
         self.jobs = PlatformJobs(self.conversations, SOURCE, connection=self._connected)

@@ -71,7 +71,7 @@ class SlackBot:
         )
         self.app.client.base_url = self.client.base_url
         self.app.client.retry_handlers = self.client.retry_handlers
-        label, listening = pet.conversations.transcript.speakers.label, pet.people.places.listening
+        label, listening = pet.components.transcript.speakers.label, pet.people.places.listening
         self.platform = SlackPlatform(self.client, label, listening, pet.clock)
         self.conversations = Conversations(pet, self.platform)
         self.connection: Callable[[], object | None] = lambda: "HTTP"

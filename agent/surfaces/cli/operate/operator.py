@@ -183,7 +183,7 @@ async def list_jobs(
     given_up: Annotated[bool, typer.Option("--given-up", help="Only what is not tried any more.")] = False,
 ) -> Output:
     """List the work that is not done, oldest first."""
-    found = await pet.admin.jobs.listed(given_up=given_up)
+    found = await pet.components.queue.listed(given_up=given_up)
     return table_of(
         found, JOB_COLUMNS, _job_row, empty="no work is given up" if given_up else "no work is waiting"
     )
@@ -202,7 +202,7 @@ async def retry(
 ) -> Output:
     """Make work due now, as if it had never failed. A Hachi that runs takes it up within seconds, or else the
     next one that starts."""
-    work, now = pet.admin.jobs, pet.clock()
+    work, now = pet.components.queue, pet.clock()
     chosen = [await work.named(id)] if id else await work.listed(given_up=True)
     done = await work.retry([job.id for job in chosen], now)
     return Output({"due": done}, lambda: say(f"{done} {'job is' if done == 1 else 'jobs are'} due now"))
@@ -212,12 +212,12 @@ async def retry(
 @with_companion
 async def drop(pet: "Companion", id: ShortId, yes: Yes = False) -> Output:
     """Delete a job. What it was to do is lost."""
-    job = await pet.admin.jobs.named(id)
+    job = await pet.components.queue.named(id)
     if job.state == "running":
         raise BadInput(f"{short(job.id)} is running; drop it when it has ended")
     if must_ask(yes, "dropped"):
         confirm(f"Drop {job.kind} of {job.user_id}? What it was to do is lost.", "dropped")
-    await pet.admin.jobs.drop(job.id)
+    await pet.components.queue.drop(job.id)
     return Output({"dropped": job.id}, f"dropped {short(job.id)}: {job.kind} of {job.user_id}")
 
 

@@ -221,7 +221,7 @@ def called(pet: Companion) -> Callable[[set[str], Place], Awaitable[dict[str, se
         audience, commands = Audience.of("chat:reader", place), Commands(pet)
         sent = await pet.conversations.messages(user="chat:reader", place=place, limit=50)
         ids = [message.id for message in sent if message.role == "user"]
-        rows = await pet.conversations.transcript.neighbours(ids, audience)
+        rows = await pet.components.transcript.neighbours(ids, audience)
         for line in {line.message.id: line for lines in rows.values() for line in lines}.values():
             found[line.user].add(line.message.author) if line.message.role == "user" else None
         assert {message.author for message in sent if message.role == "user"} == set().union(*found.values())

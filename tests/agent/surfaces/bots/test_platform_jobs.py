@@ -25,7 +25,7 @@ def ana(text: str, **given: Any) -> IncomingMessage:
     return IncomingMessage(ANA, **{"place": GENERAL, "source": Content("Ana", text)} | given)
 
 
-REMINDER = "⏰ Reminder: “call Lucie”"
+REMINDER = "⏰ “call Lucie”"
 GENERAL, LAST = Place(("chat", "acme", "general")), Place(("chat", "acme", "random"))
 
 

@@ -1,3 +1,4 @@
+import re
 from datetime import UTC, datetime, timedelta
 
 FIELDS = {
@@ -14,7 +15,7 @@ def test_a_fact_is_added_listed_and_found(hachi):
     hachi("memories", "add", "Lea swims", "--user", "lea")
     [memory] = hachi("memories", "list", "--json").json
     assert (decision["action"], decision["id"]) == ("add", memory["id"])
-    assert set(memory) == FIELDS
+    assert set(memory) == FIELDS | {"user"}
     assert memory["subjects"] == ["sport", "mickael"]
     assert memory["created_at"] == "2026-11-20T10:00:00+00:00"
     assert memory["expires_at"] == "2026-12-04T10:00:00+00:00"
@@ -24,6 +25,7 @@ def test_a_fact_is_added_listed_and_found(hachi):
     assert memory["id"][:8] in table
     assert memory["id"] not in table
     assert "2026-12-04" in table
+    assert re.search(r"0\.8 +dm +mickael", table), "where and by whom it was said"
     assert "Lea" not in table
     [hit] = hachi("memories", "search", "skiing", "--subject", "sport", "--json").json
     assert set(hit) == FIELDS | {"score", "kind", "author"}

@@ -14,12 +14,12 @@ def test_what_is_set_is_shown_and_forgotten(hachi):
     assert hachi("context", "set", "Prefers bullets", "no").out == "Prefers bullets: no\n"
     hachi("context", "set", "theme", "snow")
     hachi("context", "set", "memory_summary", "Loves the mountains.")
-    hachi("tasks", "update", "new", "--description", "buy skis")
+    hachi("tasks", "update", "new", "--description", "buy skis", "--due", "2026-12-01T09:00+00:00")
     hachi("memories", "add", "Mickael skis")
     shown = hachi("context", "show").out
     for text in ("mickael, 20", "profile", "name: Mick[31mael", "prefers bullets: no", "snow"):
         assert text in shown
-    for text in ("Loves the mountains.", "buy skis (open)", "Mickael skis"):
+    for text in ("Loves the mountains.", "buy skis (open, due 2026-12-01 0", "Mickael skis"):
         assert text in shown
     for text in ("None", "level", "\x1b"):
         assert text not in shown

@@ -122,7 +122,7 @@ async def test_a_reminder_comes_in_its_thread_and_can_be_put_off_and_done(
     again = await platform.answered(await platform.press(reminder, "10 minutes"))
     assert "I remind you again: call Ben" in again.text
     assert re.search(r"again <t:\d+:f>", again.text)
-    assert re.fullmatch(r"<@\d+> ⏰ Reminder: “call Ben”\n-# due <t:\d+:f>\n-# \(snoozed\)", reminder.text)
+    assert re.fullmatch(r"<@\d+> ⏰ “call Ben”\n-# due <t:\d+:f>\n-# \(snoozed\)", reminder.text)
     assert reminder.buttons == []
     clock.advance(minutes=9)
     assert await pet.reminders.run() == 0

@@ -117,7 +117,7 @@ async def test_a_reminder_comes_in_its_thread_and_can_be_put_off_and_done(
     clock.advance(minutes=2)
     assert await pet.reminders.run() == 1
     reminder = slack.in_channel("C1", thread="1.5")[-1]
-    assert re.fullmatch("⏰ Reminder: “call Ben”\ndue <!date.*>", reminder.text)
+    assert re.fullmatch("⏰ “call Ben”\ndue <!date.*>", reminder.text)
     done, soon, *_ = buttons_of(reminder.blocks)
     for pressed, user, replaced in ((soon, "UBEN", False), (soon, "UANA", True)):
         before = len(slack.responses)
@@ -130,7 +130,7 @@ async def test_a_reminder_comes_in_its_thread_and_can_be_put_off_and_done(
     clock.advance(minutes=1)
     assert await pet.reminders.run() == 1
     await bot.hears(slack.says("UANA", "no!", channel="C1", thread_ts="1.5"))
-    assert "Reminder" in server.asked[-1].conversation[-2][1], "the talk of the thread has it"
+    assert "⏰ “call Ben”" in server.asked[-1].conversation[-2][1], "the talk of the thread has it"
     for pressed in (done, soon):
         await slack.deliver(slack.pressed(pressed, user="UANA", channel="C1"))
     await slack.until(lambda: "not open any more" in slack.responses[-1]["text"])
