@@ -9,6 +9,7 @@ from typing import Any
 from agents import AgentOutputSchemaBase, ModelSettings
 from openai.types.responses import ResponseOutputMessage
 
+from agent.models.wire.errors import TooLong
 from memory.process.spans import Span, span, waited_after
 
 
@@ -73,7 +74,9 @@ def recorded_call(
         call = Call(recorded)
         try:
             yield call
-        except Exception:
+        except Exception as error:
             if recorded and "first" in recorded.data:
                 recorded.data["lost"] = True  # in mid-stream
+            if recorded and isinstance(error, TooLong):
+                recorded.data["too_long"] = True  # a turn begins anew
             raise

@@ -16,7 +16,7 @@ from agent.errors import BadInput, ModelError, ModelRejected, ModelUnavailable
 from agent.models.choice.fallback import ChangedOver
 from agent.models.failures import KnownFailure
 from agent.tracing.render.text import parsed_json
-from agent.tracing.trace import TURN, Trace, read_data, usage_of, was_stopped
+from agent.tracing.trace import TURN, Trace, last_attempt, read_data, usage_of, was_stopped
 from agent.turn.context.build import BuiltContext
 from memory.facts.decide import Case
 from memory.process.spans import Span, note, span
@@ -64,7 +64,7 @@ class RecordedModel(Model):
 
     @classmethod
     def of_turn(cls, trace: Trace, fork: int | None = None, live: Model | None = None) -> "RecordedModel":
-        calls = [step for step in trace.root.spans if step.kind == "call"]
+        calls = [step for step in last_attempt(trace) if step.kind == "call"]
         retried = [call for call, then in pairwise(calls) if call.error and call.name == then.name]
         return cls(trace, [call for call in calls if call not in retried], fork, live)
 
@@ -139,7 +139,7 @@ def recorded_tools(
     """Return the tools with today's descriptions and the recorded results; those named in `today` run. For a
     `live` model, whose words are its own, a tool that only reads runs where nothing is recorded of what it is
     asked, and any other answers as it did to its next recorded call."""
-    spans = list(trace.spans("tool"))
+    spans = [one for one in last_attempt(trace) if one.kind == "tool"]
     return [
         tool
         if tool.name in today

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
 
-from agent.tracing.trace import TURN, Trace, mappings, read_data, was_stopped
+from agent.tracing.trace import TURN, Trace, last_attempt, mappings, read_data, was_stopped
 from memory.process.spans import Span
 
 DECIDED = ("action", "reason", "target_id")
@@ -78,12 +78,14 @@ def _events(before: Trace, after: Trace) -> Iterator[Difference]:
         elif one.kind == "tool":
             for part in ("arguments", "result"):
                 yield from _data(f"{one.name}, {part}", one, other, part)
-            for made, makes in zip(_of_kind(one, "decision"), _of_kind(other, "decision"), strict=False):
+            for made, makes in zip(
+                _of_kind(one.spans, "decision"), _of_kind(other.spans, "decision"), strict=False
+            ):
                 yield from _decided(made, makes)
         elif one.kind == "decision":
             yield from _decided(one, other)
         elif one.kind == "exchange":
-            for call, asks in zip(_of_kind(one, "call"), _of_kind(other, "call"), strict=False):
+            for call, asks in zip(_of_kind(one.spans, "call"), _of_kind(other.spans, "call"), strict=False):
                 yield from _call("consolidation", call, asks, before, after)
             yield from _data("consolidation, what was read in its answer", one, other, "findings")
         else:
@@ -107,9 +109,9 @@ def _decided(one: Span, other: Span) -> Iterator[Difference]:
             yield Difference(f"what became of {told!r}", what, _as_text(was), _as_text(now))
 
 
-def _of_kind(span: Span, *kinds: str) -> list[Span]:
-    """Return the spans directly below; of decisions those that were made."""
-    below = [one for one in span.spans if one.kind in kinds]
+def _of_kind(spans: Sequence[Span], *kinds: str) -> list[Span]:
+    """Return the spans of these kinds; of decisions those that were made."""
+    below = [one for one in spans if one.kind in kinds]
     return [one for one in below if one.kind != "decision" or "decisions" in one.data]
 
 
@@ -118,10 +120,12 @@ def _data(where: str, before: Span, after: Span, *path: str) -> Iterator[Differe
 
 
 def steps(trace: Trace) -> list[Span]:
-    """Return the model calls, tool calls and the answer of a turn, or a job's consolidations and decisions. A
-    failed call and its retries count once."""
-    kinds = ("call", "tool", "answer") if trace.summary.kind == TURN else ("exchange", "decision")
-    found = _of_kind(trace.root, *kinds)
+    """Return the model calls, tool calls and the answer of a turn's last attempt, or a job's consolidations
+    and decisions. A failed call and its retries count once."""
+    if trace.summary.kind == TURN:
+        found = _of_kind(last_attempt(trace), "call", "tool", "answer")
+    else:
+        found = _of_kind(trace.root.spans, "exchange", "decision")
     following = [span.kind for span in found[1:]] + [""]
     pairs = zip(found, following, strict=False)
     return [step for step, then in pairs if not (step.kind == then == "call" and step.error)]

@@ -129,6 +129,13 @@ def place_key(place: Place) -> str:
     return "" if place.private else place.key
 
 
+def last_attempt(trace: Trace) -> Sequence[Span]:
+    """Return the spans of a turn after the last refusal for length: it then began anew, with less."""
+    spans = trace.root.spans
+    again = [at for at, one in enumerate(spans, 1) if one.data.get("too_long")]
+    return spans[max((at for at in again if at < len(spans)), default=0) :]
+
+
 def descend(span: Span) -> Iterator[Span]:
     yield span
     for inner in span.spans:

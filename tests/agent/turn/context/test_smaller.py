@@ -99,6 +99,25 @@ async def test_a_refusal_for_length_is_asked_again_with_less_history_and_remembe
     assert not any("and now?" in text for text in refused), "what fits is remembered"
 
 
+async def test_a_turn_refused_for_length_after_its_tools_replays_as_its_last_attempt(
+    pet_at, one_streamed, server
+):
+    pet = await pet_at(one_streamed, model_retries=0)
+    for number in range(3):
+        server.script(answer(f"{number}: {LONG}"))
+        await pet.respond(f"{number}: {LONG}", user="ana")
+    refusals = [refusing("vLLM", 0)]
+    server.refuses = lambda asked: refusals.pop()(asked) if asked.results and refusals else None
+    note = Call("remember", {"content": "Ana has a cat", "subjects": ["ana"]})
+    search = Call("search_memories", {"query": "swam"})
+    server.script([note, search], search, answer("In the lake."))
+    reply, _ = await one_streamed.ask(pet, "where did Rex swim?", user="ana")
+    assert (reply.message, refusals) == ("In the lake.", [])
+    await pet.components.recorder.flush()
+    whole = await pet.traces.get_with_jobs(reply.trace_id, pet.clock())
+    assert (await replay(pet, whole)).differences == ()
+
+
 async def test_a_window_that_is_set_is_never_overrun(pet_at, one_streamed, server):
     pet = await pet_at(one_streamed, context_tokens=4_000)
     for number in range(8):
