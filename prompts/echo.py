@@ -20,7 +20,7 @@ def may_become_echo(text: str, rendered: Collection[str] = ()) -> bool:
     return bool(key) and any(one.startswith(key) for part in (_sentences(), rendered) for one in part)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=128)
 def rendered_sentences(text: str) -> frozenset[str]:
     """Return the lines and sentences of more than a word in a prompt, without what it quotes."""
     lines = (line for line in text.splitlines() if not line.startswith(">"))

@@ -7,7 +7,7 @@ is left out. `faults` say where and why.
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any, ClassVar, Literal, Self, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, get_args, get_origin
 
 from pydantic import (
     AfterValidator,
@@ -72,11 +72,23 @@ def numbers_in(value: Any) -> list[int]:
     return [int(digits) for digits in re.findall(r"\d{1,6}", str(value))][:MOST_ITEMS]
 
 
-def _original(text: str) -> str:
+class Context(NamedTuple):
+    """What reads an answer beside its fields."""
+
+    faults: list[str]
+    ours: Collection[str]
+    """The sentences of the prompt that are ours."""
+
+
+def _copied(text: Any, info: ValidationInfo) -> bool:
+    return is_echo(str(text), info.context.ours if isinstance(info.context, Context) else ())
+
+
+def _original(value: Any, info: ValidationInfo) -> Any:
     """Refuse what a small model copied out of the prompt, such as a heading."""
-    if is_echo(text):
+    if _copied(value, info):
         raise ValueError("is copied out of the prompt")
-    return text
+    return value
 
 
 _Original = AfterValidator(_original)
@@ -128,8 +140,8 @@ def _note_fault(info: ValidationInfo, where: str, error: ValidationError, inside
 
 
 def _note(info: ValidationInfo, fault: str) -> None:
-    if isinstance(info.context, list):
-        info.context.append(fault)
+    if isinstance(info.context, Context):
+        info.context.faults.append(fault)
 
 
 Cited = Annotated[
@@ -147,7 +159,7 @@ class NewFact(Written):
     text: Annotated[str, line(2000), _Original, Schema(_text())] = _field("text fact content")
     messages: Cited = _field("messages message cites", ())
     importance: Annotated[Importance, Word, _enum(Importance)] = "medium"
-    tags: Annotated[tuple[Name, ...], list_of(_text(40))] = _field("tags subjects", ())
+    tags: Annotated[tuple[Annotated[Name, _Original], ...], list_of(_text(40))] = _field("tags subjects", ())
     ttl: Annotated[str | None, _ShortId] = None
     """How long it holds, as the model wrote it."""
     replaces: Annotated[str | None, _ShortId] = None
@@ -166,7 +178,7 @@ class NewPreference(Written):
     needed = "value"
     key: Annotated[Name, Schema(_text())] = _field("key field")
     value: Annotated[
-        bool | int | float | str | _Values | None, line(4000, required=False), Schema(_text())
+        bool | int | float | str | _Values | None, line(4000, required=False), _Original, Schema(_text())
     ] = None
     messages: Cited = _field("messages message cites", ())
     replaces: Annotated[str | None, line(4000, required=False), _ShortId] = None
@@ -222,8 +234,8 @@ class FactRuling(Written):
     ruling: Annotated[Ruling | Literal["both"], Schema({"type": "string", "enum": [*RULINGS, "both"]})]
 
 
-def _without_copies(text: str) -> str:
-    return "\n".join(part for part in text.splitlines() if not is_echo(part))
+def _without_copies(text: str | None, info: ValidationInfo) -> str:
+    return "\n".join(part for part in (text or "").splitlines() if not _copied(part, info))
 
 
 class ConsolidationAnswer(Written):
@@ -236,7 +248,9 @@ class ConsolidationAnswer(Written):
     task_updates: Annotated[tuple[TaskUpdate, ...], list_of(schema_of(TaskUpdate))] = _field(
         "taskupdates tasks", ()
     )
-    memory_summary: Annotated[str | None, Schema(_text(500))] = _field("memorysummary", None)
+    memory_summary: Annotated[str | None, AfterValidator(_without_copies), Schema(_text(500))] = _field(
+        "memorysummary", None
+    )
     """Of the person's facts; empty if the model wrote none."""
     rulings: Annotated[tuple[FactRuling, ...], list_of(schema_of(FactRuling))] = _field("rulings", ())
     faults: tuple[str, ...] = ()
@@ -268,9 +282,9 @@ _NAMES = {
 }
 
 
-def read_answer(answer: str, summary: Budget) -> ConsolidationAnswer:
-    """Read the model's answer, wherever and in however many objects it stands: of one that is cut off, all up
-    to the last item that is whole."""
+def read_answer(answer: str, summary: Budget, ours: Collection[str] = ()) -> ConsolidationAnswer:
+    """Read the model's answer, wherever and in however many objects it stands, without what repeats sentences
+    of `ours`: of one that is cut off, all up to the last item that is whole."""
     whole, closed = up_to_the_last_end(answer)
     fields: dict[str, Any] = {}
     for part in _parts([one.value for one in objects_in(answer if closed else whole)]):
@@ -282,7 +296,7 @@ def read_answer(answer: str, summary: Budget) -> ConsolidationAnswer:
             elif value or name not in fields:
                 fields[name] = value
     faults = [] if fields and closed else ["the answer is cut off, or not the object that was asked for"]
-    read = ConsolidationAnswer.model_validate(fields, context=faults)
+    read = ConsolidationAnswer.model_validate(fields, context=Context(faults, ours))
     faults += [] if "summary" in fields or not fields else ["summary: it is missing"]
     listed = [fields.get(name) or [] for name in ITEMS]
     lists = all(isinstance(one, list) and not any(isinstance(item, str) for item in one) for one in listed)

@@ -29,6 +29,7 @@ from agent.models.ask import ask
 from agent.models.choice.choose import ChosenModel
 from agent.models.json_objects import object_with
 from agent.turn.context.budget import newest_that_fit
+from agent.turn.context.echoes import our_sentences
 from agent.turn.context.user_snippet import line
 from agent.types.budget import Budget
 from memory.index.bm25 import stems
@@ -69,7 +70,8 @@ async def extract_memory_updates(
     question = consolidation_prompt(reading, summary)
     form = schema_of(ConsolidationAnswer, left_out)
     try:
-        answer = read_answer(await ask(chosen, "consolidation", question, form), summary)
+        written = await ask(chosen, "consolidation", question, form)
+        answer = read_answer(written, summary, our_sentences([question]))
     except REFUSED as error:
         refused = f"{type(error).__name__}: {line(str(error))}"
         return ConsolidationAnswer(faults=(refused,), whole=False)

@@ -35,7 +35,7 @@ from agent.settings import Settings
 from agent.turn.call_limit import TurnModel, tool_calls
 from agent.turn.client.our_calls import ids_of_ours
 from agent.turn.client.parameters import model_settings, refused_parameter, shown_names
-from agent.turn.context.prompt import our_sentences
+from agent.turn.context.echoes import our_sentences, our_texts
 from agent.turn.extensions import Extensions
 from agent.turn.output.answer import Answer
 from agent.turn.output.client_form import shaped
@@ -124,8 +124,8 @@ async def run_agent(
     GuardrailTripped, and BadInput if the model's server refuses a parameter of the client.
     """
     system, *said = messages
-    turn.rendered = our_sentences(messages)
     tools = [tool for tool in await added.offered() if not narrow or tool.name in NARROW_TOOLS]
+    turn.rendered = our_sentences(our_texts(messages), tools)
     ours = ids_of_ours(client.after)
     theirs = {
         item["call_id"]: item["name"] for item in said if "name" in item and item["call_id"] not in ours

@@ -39,7 +39,6 @@ from memory.records import Message
 from memory.text import storable
 from memory.text.quoting import indented, quoted, speaker, spoken
 from prompts import read, render
-from prompts.echo import rendered_sentences
 
 MORE_TASKS = "More tasks are open than these; `get_recent_memories` lists them all."
 SENT = "sent to them when a task falls due, where they asked for it"
@@ -150,16 +149,6 @@ def messages_of(context: PromptContext) -> list[dict[str, Any]]:
         _with_images(asked, context.client.images),
         *(part for item in context.client.after for part in _with_state(item, context)),
     ]
-
-
-def our_sentences(messages: Sequence[Mapping[str, Any]]) -> frozenset[str]:
-    """Return the sentences of a prompt that are ours: those of the system message, and of the question's what
-    stands before the question."""
-    label = read("question").partition("{{")[0]
-    asked = next((one for one in reversed(messages) if one.get("role") == "user"), {"content": ""})["content"]
-    text = asked if isinstance(asked, str) else asked[0]["text"]
-    before = text.rpartition(label)[0]
-    return rendered_sentences(str(messages[0]["content"])) | rendered_sentences(before)
 
 
 def _joined(sections: Mapping[str, str]) -> str:

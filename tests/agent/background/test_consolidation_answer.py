@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from agent.background.consolidation_answer import (
     MOST_ITEMS,
     ConsolidationAnswer,
+    Context,
     FactRuling,
     read_answer,
     schema_of,
@@ -30,6 +31,7 @@ from memory.people.profile_entries import FIELDS, context_of, merged
 from memory.records import Memory, Message, Task
 from memory.sql.messages.message_rows import Line
 from memory.text import one_line
+from tools.registry import TOOLS
 
 NOW = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
 SUMMARY = Budget(300)
@@ -298,16 +300,23 @@ OTHER_FORMS = [
 ]
 
 
-def test_what_a_model_copies_out_of_the_prompt_is_noted_nowhere():
+async def test_what_a_model_copies_out_of_the_prompt_is_noted_nowhere():
+    today = next(part for part in consolidation_prompt(EXCHANGE, SUMMARY).splitlines() if "2026" in part)
+    copies = ("The notes so far", today, TOOLS[0].description.splitlines()[0], "0.0 to 1.0.")
+    assert today.startswith("Today:")
     written = {
-        "summary": "Ana skis.\nNoted from these messages already:",
-        "new_facts": [{"text": text, "importance": "high"} for text in ("The notes so far", "Ana skis")],
-        "task_updates": [{"description": "What to look for", "status": "open"}],
+        "summary": "\n".join(("Ana skis.", "Noted from these messages already:", *copies)),
+        "new_facts": [
+            {"text": text, "tags": ["ana", today], "messages": [1]} for text in ("Ana skis", *copies)
+        ],
+        "new_preferences": [{"key": "other_notes", "value": text, "messages": [1]} for text in copies],
+        "task_updates": [{"description": text, "status": "open", "messages": [1]} for text in copies],
     }
-    found = read_answer(json.dumps(written), SUMMARY)
+    model = ScriptedModel([[assistant_message(json.dumps(written))]])
+    found = await extract_memory_updates(brought_model(model), EXCHANGE, SUMMARY)
     assert found.summary == "Ana skis."
-    assert [fact.text for fact in found.new_facts] == ["Ana skis"]
-    assert found.task_updates == ()
+    assert [(fact.text, fact.tags) for fact in found.new_facts] == [("Ana skis", ("ana",))]
+    assert (found.new_preferences, found.task_updates) == ((), ())
 
 
 @pytest.mark.parametrize(
@@ -481,7 +490,7 @@ def test_one_wrong_value_costs_that_value_and_nothing_else(wrong: Any, kept: Any
     [(name, _)], faults = wrong.items(), list[str]()
     whole = {"new_facts": [FACT], "new_preferences": [{"key": "name", "value": "Anna"}]}
 
-    read = ConsolidationAnswer.model_validate(whole | wrong, context=faults)
+    read = ConsolidationAnswer.model_validate(whole | wrong, context=Context(faults, ()))
 
     items = [one.model_dump() for one in getattr(read, name)]
     assert len(items) == len(kept)

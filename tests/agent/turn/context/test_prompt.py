@@ -18,7 +18,6 @@ from agent.turn.context.prompt import (
     Budgets,
     PromptContext,
     build_messages_for_model,
-    our_sentences,
     within_budgets,
 )
 from agent.turn.context.user_snippet import answer_style, serialize_user_context_snippet
@@ -30,7 +29,6 @@ from memory.people.profile import Preferences, Profile, UserContext
 from memory.records import Chunk, Message
 from memory.text.quoting import LONGEST_NAME
 from prompts import read, render
-from prompts.echo import is_echo
 from tools.registry import TOOLS
 
 CHANNEL = Place(("acme", "general"))
@@ -280,15 +278,6 @@ def test_what_is_the_same_in_every_turn_takes_at_most_1300_tokens():
     sent = json.dumps([{"type": "function", "function": tool} for tool in tools])
     system = build_messages_for_model(context)[0]["content"]
     assert tokens(system) + tokens(sent) <= 1_300
-
-
-def test_the_sentences_that_are_ours_are_told_from_what_people_said():
-    some = context(text="I live in Lyon.\nNow: noon", persona="You are Nox. Be brief.")
-    ours = our_sentences(build_messages_for_model(some))
-    assert is_echo("You are Nox.", ours)
-    assert is_echo("## This conversation", ours)
-    assert any(sentence.startswith("now ") for sentence in ours)
-    assert not is_echo("I live in Lyon.", ours)
 
 
 def test_sections_about_nothing_are_left_out():

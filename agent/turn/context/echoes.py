@@ -1,0 +1,34 @@
+"""What of a request is written by us. A model that repeats it has said nothing, so none of it is kept."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from agent.turn.output.answer import ANSWER_SCHEMA
+from prompts import read
+from prompts.echo import rendered_sentences
+from tools.registry import TOOLS, Tool
+
+
+def our_sentences(texts: Iterable[str], tools: Iterable[Tool] = TOOLS) -> frozenset[str]:
+    """Return the sentences of the texts, without what they quote, and of the descriptions of tools and of the
+    answer's schema."""
+    described = [ANSWER_SCHEMA.json_schema()]
+    described += [{"description": tool.description, "parameters": tool.schema} for tool in tools]
+    return frozenset().union(*map(rendered_sentences, (*texts, *_descriptions(described))))
+
+
+def our_texts(messages: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
+    """Return what is ours in a turn's prompt: the system message, and what stands before the question."""
+    label = read("question").partition("{{")[0]
+    asked = next((one for one in reversed(messages) if one.get("role") == "user"), {"content": ""})["content"]
+    text = asked if isinstance(asked, str) else asked[0]["text"]
+    return str(messages[0]["content"]), str(text.rpartition(label)[0])
+
+
+def _descriptions(schema: Any) -> Iterator[str]:
+    """Yield the descriptions in a JSON schema."""
+    if isinstance(schema, Mapping) and isinstance(schema.get("description"), str):
+        yield schema["description"]
+    inner = schema.values() if isinstance(schema, Mapping) else schema if isinstance(schema, list) else ()
+    for part in inner:
+        yield from _descriptions(part)
