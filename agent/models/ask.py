@@ -56,6 +56,21 @@ def strict_object(**fields: dict[str, Any]) -> dict[str, Any]:
     return {**shape, "additionalProperties": False}
 
 
+OPTIONAL: dict[str, Any] = {"type": ["string", "null"]}
+
+
+def short_text(longest: int, description: str = "") -> dict[str, Any]:
+    return {"type": "string", "maxLength": longest} | _described(description)
+
+
+def list_of(most: int, item: dict[str, Any], description: str = "") -> dict[str, Any]:
+    return {"type": "array", "maxItems": most, "items": item} | _described(description)
+
+
+def _described(description: str) -> dict[str, Any]:
+    return {"description": description} if description else {}
+
+
 class RequestedSchema(AgentOutputSchemaBase):
     """Requests a JSON schema and accepts any output.
 

@@ -78,9 +78,9 @@ def _refused(error: openai.APIStatusError, settings: Settings, where: str) -> Mo
             f"{said}; where it does not know the model {settings.chosen_model!r} or the {api_of(settings)} "
             f"API, check {settings.model_variable} and HACHI_API"
         )
-    if too_long(status, words):
+    if too_long(error):
         return ModelRejected(f"{said}; set HACHI_CONTEXT_TOKENS to what it takes")
-    if wants_money(error):
+    if no_money(error):
         return ModelUnavailable(f"{said}; nothing is answered before its billing is in order")
     passing = status >= 500 or status in WORTH_RETRYING
     return (ModelUnavailable if passing else ModelRejected)(said)
@@ -91,7 +91,7 @@ def server_fault(error: Exception, settings: Settings | None) -> str | None:
     the model is the caller's own."""
     if isinstance(error, KnownFailure) or getattr(error, "status_code", None) in ABOUT_THE_REQUEST:
         return None
-    if isinstance(error, openai.APIStatusError) and too_long(error.status_code, server_words(error)):
+    if isinstance(error, openai.APIStatusError) and too_long(error):
         return None
     if settings is None:
         return f"the model failed: {type(error).__name__}"
@@ -105,11 +105,6 @@ def _server(settings: Settings) -> str:
         return str(settings.model_file or "OpenAI")
     url = urlsplit(base_url)
     return urlunsplit(url._replace(netloc=url.netloc.rpartition("@")[2]))
-
-
-def wants_money(error: openai.APIStatusError) -> bool:
-    """Return whether the server refuses until its bill is paid, so that waiting is in vain."""
-    return error.status_code in (402, 429) and no_money(server_words(error))
 
 
 LONGEST_WAIT = 20.0
@@ -129,8 +124,7 @@ def worth_retrying(error: Exception) -> bool:
     model that missed the form of a call may meet it."""
     if not isinstance(error, openai.APIStatusError):
         return False
-    words = server_words(error)
-    if no_money(words) or too_long(error.status_code, words):
+    if no_money(error) or too_long(error):
         return False
     return error.status_code in WORTH_RETRYING or error.code == "tool_use_failed"
 

@@ -1,34 +1,33 @@
-"""Read the JSON in what a model wrote: strictly where it is whole, else as json-repair mends it."""
+"""Read the JSON in what a model wrote: strictly where it is whole, else as far as it goes, else mended."""
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 import json_repair
 from pydantic_core import from_json
 
-MOST_MARKS = 100_000_000
-"""Characters times marks that are repaired in one text, at most three seconds: json-repair is quadratic where
-a text is nothing but quotes or braces. Of a longer text the first 2,000 characters are."""
+LONGEST = 20_000
+"""Characters of a damaged text that are mended: json-repair is quadratic where it is nothing but quotes."""
 _STARTS = re.compile(
-    r"\{(?=\s*+(?:[\"'`\\}/]|[A-Za-z_]\w{0,40}\s*+:))|\[(?=\s*+[\[{\"'])"
+    r"\{(?=\s*+(?:[\"'`\\}/]|[A-Za-z_]\w{0,40}\s*+:|\Z))|\[(?=\s*+[\[{\"'])"
     r"|[\"'](?=(?:message|memories)[\"']\s*+:)",
     re.IGNORECASE,
 )
 """Where an object or a list begins, or the first key of an object whose brace is missing."""
-_FLAT = re.compile(r'(?=(\{\s*+(?=")(?:[^{}"\\]|"(?:[^"\\]|\\.)*+")*+\}))', re.DOTALL)
+_FLAT = re.compile(r'(?=(\{\s*+(?=")(?!"message)(?:[^{}"\\]|"(?:[^"\\]|\\.)*+")*+\}))', re.DOTALL)
 """An object without others in it."""
+_MESSAGE = re.compile(r'("message"\s{0,9}:\s{0,9}"(?:[^"\\]|\\.)*+")\s{0,9}[,}]', re.DOTALL)
 _NESTED = re.compile(r"(?:[\[{][^\[\]{}]{0,20}){50}")
 """What json-repair fails at, after long."""
-_MARKS = re.compile(r"[\"'{}\[\]]")
 _STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[{}\[\]]', re.DOTALL)
 _HALF_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 _FOREIGN = re.compile(r"[{｛][\s\[［]*[“”„«»＂「『″]|[\"”＂]\s*[：﹕]")
 _IN_ASCII = str.maketrans("｛｝［］【】：﹕，﹐、“”„＂″「」『』«»", "{}[][]::,,," + '"' * 11)
 CUT = "\uffff"
-"""Stands after the last character of a text that is mended, so that the string that it ends in is known."""
+"""Stands after the last character of a text that is cut, so that the string that it ends in is known."""
 
 
 class JsonValue(NamedTuple):
@@ -51,15 +50,14 @@ def objects_in(text: str) -> list[JsonValue]:
             value, at = _WHOLE.raw_decode(text, start)
         if not isinstance(value, dict | list):
             end = text.rfind("}") + 1 or len(text)
-            mended = (*_mended(text[start:]), *_flat(text[start:]))
-            return found + [JsonValue(one, start, end, whole=False) for one in mended]
+            return found + [JsonValue(one, start, end, whole=False) for one in _mended(text[start:])]
         found.append(JsonValue(value, start, at))
     return found
 
 
 def object_with(text: str, *keys: str) -> dict[str, Any] | None:
-    """Return the first object in `text` that has one of `keys`; None if none has, or if the text is cut."""
-    values = [one.value for one in objects_in(text)] if up_to_the_last_end(text)[1] else []
+    """Return the first object in `text` that has one of `keys`; None if none has."""
+    values = (one.value for one in objects_in(text))
     return next((one for one in values if isinstance(one, dict) and not one.keys().isdisjoint(keys)), None)
 
 
@@ -82,42 +80,33 @@ def items(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
-def _mended(text: str) -> list[Any]:
-    """Return the objects and lists in a text that is cut or damaged."""
-    if (begun := _begun(text)) is not None:
-        return [begun]
-    if len(text) * len(_MARKS.findall(text)) > MOST_MARKS:
-        text = text[:2000]
-    if _NESTED.search(text):
-        return []
+def _mended(text: str) -> Iterator[Any]:
+    """Yield the objects and lists in a text that is cut or damaged. Of a damaged one those without others in
+    them are read by themselves, too: one stray mark loses none."""
+    text = _HALF_ESCAPE.sub("", text)
+    if _ends_early(text):
+        in_string = _ends_early(text + CUT)
+        yield from_json(text + CUT * in_string, allow_partial="trailing-strings" if in_string else True)
+        return
     with suppress(ValueError, RecursionError):
         brace = "{" if text[0] in "\"'" else ""
-        value = json_repair.loads(brace + _HALF_ESCAPE.sub("", text) + CUT, skip_json_loads=True)
-        values = value if isinstance(value, list) and text[0] != "[" else [value]
-        return [one for one in values if isinstance(one, dict | list) and one]
-    return []
+        deep = _NESTED.search(text)
+        value = None if deep else json_repair.loads(brace + text[:LONGEST] + CUT, skip_json_loads=True)
+        yield from (
+            one for one in items(value if text[0] != "[" else [value]) if isinstance(one, dict | list)
+        )
+    for part in (*_FLAT.findall(text), *(f"{{{field}}}" for field in _MESSAGE.findall(text))):
+        with suppress(ValueError):
+            yield _WHOLE.decode(part)
 
 
-def _begun(text: str) -> dict[str, Any] | list[Any] | None:
-    """Return what a text that is cut, and not damaged, was to be. The string in which it ends counts if it is
-    a field of the outermost object: a message."""
+def _ends_early(text: str) -> bool:
+    """Return whether nothing but its end is missing from an object or list."""
     try:
         from_json(text)
     except ValueError as error:
-        if not str(error).startswith("EOF"):
-            return None
-    whole, begun = from_json(text, allow_partial=True), from_json(text, allow_partial="trailing-strings")
-    if isinstance(whole, dict):
-        return whole | {name: value for name, value in begun.items() if isinstance(value, str)}
-    return whole if isinstance(whole, list) else None
-
-
-def _flat(text: str) -> Iterable[dict[str, Any]]:
-    """Yield the objects without others in them that a damaged text holds whole: one stray mark loses none."""
-    for flat in _FLAT.finditer(text):
-        with suppress(ValueError):
-            if "message" not in (fields := _WHOLE.decode(flat[1])):
-                yield fields
+        return str(error).startswith("EOF") and text[0] in "{["
+    return False
 
 
 def _joined(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:

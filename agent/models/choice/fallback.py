@@ -12,7 +12,8 @@ import openai
 from agents.models._retry_runtime import get_retry_after
 
 from agent.errors import ModelError, ModelUnavailable
-from agent.models.failures import KnownFailure, model_error, server_fault, wants_money, worth_waiting
+from agent.models.failures import KnownFailure, model_error, server_fault, worth_waiting
+from agent.models.wire.errors import no_money
 from memory.process.breaker import CircuitOpen
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def changes_over(chosen: "ChosenModel", error: Exception) -> bool:
         return False
     if isinstance(error, ChangedOver) or isinstance(error.__cause__, CircuitOpen):
         return True
-    if isinstance(error, openai.APIStatusError) and wants_money(error):
+    if isinstance(error, openai.APIStatusError) and no_money(error):
         return True
     return server_fault(error, None if chosen.brought else chosen.source) is not None
 

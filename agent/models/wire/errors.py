@@ -8,25 +8,22 @@ from typing import Any
 import httpx2
 import openai
 
-_TOKENS = re.compile(
-    r"(?:n_ctx'?\W+|n_prompt_tokens'?\W+|length is|size \(|limit:? (?:of )?|requested|maximum of|window of"
-    r"|resulted in|have|has|\() ?(\d[\d,]{2,8})(?! ?(?:ms|s\b|%))",
+_NUMBER = re.compile(r"(?<![\w.])\d[\d,]{2,8}(?![\w%])")
+_RATE = re.compile(r"limit\D{0,12}([\d,]+).*requested\D{0,12}([\d,]+)", re.I | re.S)
+_MONEY = re.compile(r"quota|billing|balance|credit|payment|funds|spend", re.I)
+_IN_A_MOMENT = re.compile(r"\bin \d", re.I)
+_SIZE = re.compile(
+    r"context|\btokens?\b|prompt|\binputs?\b|\bmessages?\b(?![\[.])|conversation|request (?:is )?too", re.I
+)
+_BEYOND = re.compile(
+    r"exceed|too (?:long|large|many|big)|longer|larger|greater than|less than \d|at most|\bmax(?!_)|limit|<="
+    r"|reduc|shorten|overflow|range of",
     re.I,
 )
-_NO_MONEY = re.compile(
-    r"insufficient.?(?:quota|credit|balance|funds)|payment required|(?:billing|spending) .{0,10}limit"
-    r"|(?:exceeded|check|out of|run out|no) .{0,40}(?:quota|credit|balance|billing)|more credits",
-    re.I,
-)
-_IN_A_MOMENT = re.compile(r"(?:try again|retry) in \d", re.I)
-_TOO_LONG = re.compile(
-    r"context.?(?:length|window|size)|maximum (?:context|prompt|input)|too (?:many|long).{0,20}tokens"
-    r"|(?:prompt|input|request|conversation|messages?) (?:(?:is|are|was|were) )?too (?:long|large)|n_ctx"
-    r"|(?:reduce|shorten) (?:the length|your|the (?:prompt|input|messages?))|context the overflows"
-    r"|exceeds? .{0,40}(?:context|token)",
-    re.I,
-)
+"""A refusal for length has a word of both, whoever serves the model."""
+_LONG = re.compile(r"context|too (?:long|large)")
 _MESSAGES = ("message", "msg", "detail", "error_description", "title", "errors", "error", "text")
+_CODES = ("code", "type", "status", "reason")
 
 
 class TooLong(openai.BadRequestError):
@@ -37,11 +34,10 @@ class TooLong(openai.BadRequestError):
         self.fit = fit
         refused = httpx2.Response(400, headers=error.response.headers, request=error.request)
         super().__init__(server_words(error), response=refused, body=error.body)
-        numbers = [int(n.replace(",", "")) for n in _TOKENS.findall(f"{self.message} {error.body}")]
-        self.window = min(numbers, default=None)
-        """How many tokens the server takes, as far as it says."""
-        self.asked = max(numbers, default=None)
-        """How many the request had."""
+        numbers = sorted({int(number.replace(",", "")) for number in _NUMBER.findall(self.message)})
+        self.share = numbers[-2] / numbers[-1] if len(numbers) > 1 else None
+        """Which part of the request the server takes, as far as it says: the two greatest numbers are what
+        it takes and what it was asked."""
 
 
 class ServerError(Exception):
@@ -112,13 +108,30 @@ def status_of(body: Any) -> int | None:
     )
 
 
-def no_money(words: str) -> bool:
-    """Return whether a server refuses for money, so that asking again is in vain."""
-    return bool(_NO_MONEY.search(words)) and not _IN_A_MOMENT.search(words)
+def codes_of(body: Any) -> str:
+    """Return the codes and types that an error body names."""
+    parts = body if isinstance(body, list) else body.values() if isinstance(body, Mapping) else ()
+    named = [str(body[name]) for name in _CODES if body.get(name)] if isinstance(body, Mapping) else []
+    return " ".join(filter(None, [*named, *map(codes_of, parts)])).replace("_", " ")
 
 
-def too_long(status: int, words: str) -> bool:
+def no_money(error: openai.APIStatusError) -> bool:
+    """Return whether a server refuses until its bill is paid, so that waiting is in vain. One that says how
+    long to wait is paid."""
+    if error.status_code not in (403, 429):
+        return error.status_code == 402
+    words = server_words(error)
+    waits = error.status_code == 403 or _IN_A_MOMENT.search(words)
+    return bool(_MONEY.search(codes_of(error.body)) or (not waits and _MONEY.search(words)))
+
+
+def too_long(error: openai.APIStatusError) -> bool:
     """Return whether a server refuses a request for its length. A rate is another matter, unless the request
     alone is beyond it."""
-    rate = status == 429 and not re.search(r"request too large|reduce", words, re.I)
-    return status in (400, 413, 422, 429, 500) and not rate and bool(_TOO_LONG.search(words))
+    words = server_words(error)
+    if error.status_code == 429:
+        rate = _RATE.search(words)
+        return rate is not None and int(rate[1].replace(",", "")) < int(rate[2].replace(",", ""))
+    if error.status_code not in (400, 422, 500):
+        return error.status_code == 413
+    return bool(_LONG.search(codes_of(error.body)) or (_SIZE.search(words) and _BEYOND.search(words)))

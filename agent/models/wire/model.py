@@ -18,7 +18,7 @@ from openai.types.responses import (
 from openai.types.responses.response_usage import InputTokensDetails, OutputTokensDetails
 
 from agent.models.failures import NO_ANSWER
-from agent.models.wire.errors import ServerError, TooLong, server_words, too_long
+from agent.models.wire.errors import ServerError, TooLong, too_long
 from agent.models.wire.fit import Fit
 from agent.models.wire.incoming import Answer, ChatAnswer, ResponsesAnswer, completed, pieces
 from agent.models.wire.out import Asked, chat_body, responses_body
@@ -99,7 +99,7 @@ class WireModel(Model):
                     async for event in events:
                         yield event
             except openai.APIStatusError as error:
-                if too_long(error.status_code, server_words(error)):
+                if too_long(error):
                     raise TooLong(error, self._fit) from error
                 if answer.text or not tries_left or not self._fit.do_without(error, body):
                     raise

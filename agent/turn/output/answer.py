@@ -7,11 +7,9 @@ from dataclasses import replace
 from typing import Annotated, Any, get_args
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, Field, TypeAdapter, ValidationError
-from pydantic import WithJsonSchema as Schema
 from pydantic.dataclasses import dataclass
-from pydantic.json_schema import GenerateJsonSchema
 
-from agent.models.ask import RequestedSchema
+from agent.models.ask import OPTIONAL, RequestedSchema, list_of, short_text, strict_object
 from agent.models.json_objects import CUT, objects_in, simple_keys
 from memory.records import DEFAULT_IMPORTANCE, Draft, MemoryType
 from memory.text import readable
@@ -27,38 +25,9 @@ _NO_SENTENCES = frozenset(
 )
 
 
-class _Plain(GenerateJsonSchema):
-    """Strict mode takes no defaults, and titles tell a model nothing."""
-
-    def default_schema(self, schema: Any) -> dict[str, Any]:
-        return self.generate_inner(schema["schema"])
-
-    def field_title_should_be_set(self, schema: Any) -> bool:
-        return False
-
-
-def _schema_of(model: Any) -> dict[str, Any]:
-    schema = TypeAdapter(model).json_schema(mode="serialization", schema_generator=_Plain)
-    properties = schema["properties"]
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": [*properties],
-        "additionalProperties": False,
-    }
-
-
-def _text(longest: int, *types: str) -> dict[str, Any]:
-    return {"type": ["string", *types] if types else "string", "maxLength": longest}
-
-
-def _list_of(most: int, item: dict[str, Any]) -> Schema:
-    return Schema({"type": "array", "maxItems": most, "items": item})
-
-
-def _field(names: str, description: str, default: Any = ...) -> Any:
+def _named(names: str, default: Any = ...) -> Any:
     """Return a field that models write by any of these names, as `simple_keys` has them."""
-    return Field(default, validation_alias=AliasChoices(*names.split()), description=description or None)
+    return Field(default, validation_alias=AliasChoices(*names.split()))
 
 
 def text_of(value: object) -> str | None:
@@ -101,29 +70,20 @@ def _importance(value: object) -> float:
 class WrittenMemory(BaseModel):
     """One memory. A wrong value costs that value alone."""
 
-    content: Annotated[str, BeforeValidator(_content), Schema(_text(160))] = _field(
-        "content fact text memory statement description summary note insight",
-        "One fact, understood on its own.",
+    content: Annotated[str, BeforeValidator(_content)] = _named(
+        "content fact text memory statement description summary note insight"
     )
-    subjects: Annotated[tuple[str, ...], BeforeValidator(_subjects), _list_of(4, _text(LONGEST_SUBJECT))] = (
-        _field(
-            "subjects subject tags topics entities keywords about",
-            "Flat lower-case tags: who and what it is about.",
-            (),
-        )
+    subjects: Annotated[tuple[str, ...], BeforeValidator(_subjects)] = _named(
+        "subjects subject tags topics entities keywords about", ()
     )
-    ttl: Annotated[str | None, BeforeValidator(text_of), Schema(_text(10, "null"))] = _field(
-        "ttl timetolive expiresin expires expiry duration lifetime validfor",
-        "How long it holds: 1h, 1d, 7d, 30d, 2w. null is for ever.",
-        None,
+    ttl: Annotated[str | None, BeforeValidator(text_of)] = _named(
+        "ttl timetolive expiresin expires expiry duration lifetime validfor", None
     )
-    type: Annotated[MemoryType, BeforeValidator(_type)] = _field("type kind category memorytype", "", "fact")
-    importance: Annotated[float, BeforeValidator(_importance)] = _field(
-        "importance priority weight", "0.0 to 1.0.", DEFAULT_IMPORTANCE
+    type: Annotated[MemoryType, BeforeValidator(_type)] = _named("type kind category memorytype", "fact")
+    importance: Annotated[float, BeforeValidator(_importance)] = _named(
+        "importance priority weight", DEFAULT_IMPORTANCE
     )
-    replaces: Annotated[str | None, BeforeValidator(text_of), Schema(_text(36, "null"))] = _field(
-        "replaces replace supersedes", "The id of the memory that this one corrects.", None
-    )
+    replaces: Annotated[str | None, BeforeValidator(text_of)] = _named("replaces replace supersedes", None)
 
 
 def _items_of(value: object) -> Iterator[object]:
@@ -177,24 +137,41 @@ class Answer:
     """The message for the user, the memories to store, and what the person asked to forget, in a sentence
     each. Nothing is forgotten until they confirm."""
 
-    message: Annotated[str, BeforeValidator(_message), Schema(_text(1_200))] = _field(
-        "message reply response answer msg finalanswer finalreply finalresponse", "What the user sees.", ""
+    message: Annotated[str, BeforeValidator(_message)] = _named(
+        "message reply response answer msg finalanswer finalreply finalresponse", ""
     )
-    memories: Annotated[
-        tuple[Draft, ...], BeforeValidator(drafts_in), _list_of(3, _schema_of(WrittenMemory))
-    ] = _field(
-        "memories memory newmemories memoriestostore facts newfacts",
-        "New facts worth keeping about the user and the people around them. Often empty.",
-        (),
+    memories: Annotated[tuple[Draft, ...], BeforeValidator(drafts_in)] = _named(
+        "memories memory newmemories memoriestostore facts newfacts", ()
     )
-    forget: Annotated[tuple[str, ...], BeforeValidator(_requests), _list_of(2, _text(160))] = _field(
-        "forget",
-        "What the user asks to forget, one sentence each, in the words they told it in. Nearly always empty.",
-        (),
-    )
+    forget: Annotated[tuple[str, ...], BeforeValidator(_requests)] = _named("forget", ())
 
 
-ANSWER_SCHEMA = RequestedSchema("answer", _schema_of(Answer))
+ANSWER_SCHEMA = RequestedSchema(
+    "answer",
+    strict_object(
+        message=short_text(1_200, "What the user sees."),
+        memories=list_of(
+            3,
+            strict_object(
+                content=short_text(160, "One fact, understood on its own."),
+                subjects=list_of(
+                    4, short_text(LONGEST_SUBJECT), "Flat lower-case tags: who and what it is about."
+                ),
+                ttl=short_text(10, "How long it holds: 1h, 1d, 7d, 30d, 2w. null is for ever.") | OPTIONAL,
+                type={"enum": [*get_args(MemoryType)], "type": "string"},
+                importance={"type": "number", "description": "0.0 to 1.0."},
+                replaces=short_text(36, "The id of the memory that this one corrects.") | OPTIONAL,
+            ),
+            "New facts worth keeping about the user and the people around them. Often empty.",
+        ),
+        forget=list_of(
+            2,
+            short_text(160),
+            "What the user asks to forget, one sentence each, in the words they told it in. "
+            "Nearly always empty.",
+        ),
+    ),
+)
 ANSWER = TypeAdapter(Answer)
 
 
@@ -214,7 +191,8 @@ def answer_in(value: object, *, wrapped: bool = False) -> Answer | None:
         objects = objects_in(value)
         value = [one.value for one in objects] if objects and objects[-1].end >= len(value) else []
     if isinstance(value, list):
-        return joined([part for item in value if (part := answer_in(item, wrapped=wrapped))])
+        parts = [part for item in value if (part := answer_in(item, wrapped=wrapped))]
+        return joined(parts) if parts else None
     if not isinstance(value, Mapping):
         return None
     fields = simple_keys(value)
@@ -226,7 +204,7 @@ def answer_in(value: object, *, wrapped: bool = False) -> Answer | None:
     inside, deep = (message, False) if named or isinstance(message, str) else ([*fields.values()], True)
     inner = answer_in(inside, wrapped=deep)
     if inner and (inner.message or inner.memories):
-        written = joined([replace(written, message="") if named else written, inner]) or inner
+        written = joined([replace(written, message="") if named else written, inner])
         named = True
     if named and not written.message:
         beside = [one for one in fields.values() if isinstance(one, str)]
@@ -234,10 +212,8 @@ def answer_in(value: object, *, wrapped: bool = False) -> Answer | None:
     return written if named or (written.message and not wrapped) else None
 
 
-def joined(parts: Sequence[Answer]) -> Answer | None:
+def joined(parts: Sequence[Answer]) -> Answer:
     """Return successive answers as one: the last message, and the memories of all."""
-    if not parts:
-        return None
     return Answer(
         next((part.message for part in reversed(parts) if part.message), ""),
         drafts_in([part.memories for part in parts]),

@@ -1,6 +1,5 @@
 """Parse a model's final answer, ``{"message", "memories", "forget"}``: whole, damaged, or plain text."""
 
-import json
 import re
 from collections.abc import Sequence
 from contextlib import suppress
@@ -20,17 +19,12 @@ from memory.text import readable
 # no message.
 FALLBACK = "Sorry, I lost my words there. Could you say that again?"
 FALLBACK_NOTED = "Noted, I will remember that."
-_INVISIBLE = re.compile("[\u200b\u2060]")
 _ENCODED = re.compile(r"""["']?\{\s{0,99}\\+["']""")
 """The beginning of an object that is a JSON string itself."""
 _ESCAPED = re.compile(r"""\\(["'\\/])""")
-_MESSAGE = re.compile(r'"message"\s{0,9}:\s{0,9}("(?:[^"\\]|\\.)*+")\s{0,9}[,}]', re.DOTALL)
-"""One that stands whole in a damaged object."""
 _OURS = re.compile(r"""["'](?:message|memories|content)["']\s{0,9}:""")
 _SPILLED = re.compile(r"""["'],?\s{0,99}["']?memories["']{1,2}\s{0,9}[:\[]""")
 """The memories of a message whose end was not recognised."""
-_BEGUN = re.compile(r"""(?:```\w*)?[\s\[\\"']*[{｛]\s*\\*["']\w*\\*["']?[\s:\\"'\[{]*\Z""")
-"""An object of which not even the first value was written."""
 _SYNTAX = re.compile(r"[\s{}\[\]\"'`,:\\]*+(?:json|null|true|false)?[\s{}\[\]\"'`,:\\]*+")
 _JSON_STARTS = re.compile(r"(?:```\w*\s*)?[\"']?[\[{]\s*(?:\\|[\[{\"'`]|\w{1,40}[\"']?\s*:|\Z)")
 
@@ -53,27 +47,22 @@ def well_formed(raw: str) -> Answer | None:
 
 
 def _read(text: str, instead: str) -> Answer:
-    text = _INVISIBLE.sub("", text)
     encoded = _json(text.partition("\n")[2].removesuffix("```") if text.startswith("```") else text)
     if isinstance(encoded, str):  # as JSON twice
         text = cleaned(readable(encoded))
     elif (opened := _ENCODED.search(text)) and "{" not in text[: opened.start()]:
         text = _ESCAPED.sub(r"\1", text)
     values = objects_in(text) or _yaml(text)
-    if (chosen := _chosen(text, values)) is None:
-        begun = values and not values[-1].whole and _OURS.search(text, values[-1].start)
-        sentences = beside_object(text[: values[-1].start]) if begun else text
-        return Answer(_sentences_of(sentences or text, values) or instead)
-    answer, around = chosen
+    answer, around = _chosen(text, values)
     message = answer.message or _sentences_of(around, values)
-    if not values[-1].whole:
+    if answer.message and not values[-1].whole:
         message = _SPILLED.split(message, maxsplit=1)[0]
         message = _read(message, "").message if message.startswith("{") else message
     message = readable(message).strip(EDGES)
     return replace(answer, message=message or (FALLBACK_NOTED if answer.memories else instead))
 
 
-def _chosen(text: str, values: Sequence[JsonValue]) -> tuple[Answer, str] | None:
+def _chosen(text: str, values: Sequence[JsonValue]) -> tuple[Answer, str]:
     """Return the answer among the values, and the sentences around it. Answers in a row are one; one that
     follows sentences is a corrected version of the draft before them."""
     parts, used = list[Answer](), list[JsonValue]()
@@ -88,30 +77,30 @@ def _chosen(text: str, values: Sequence[JsonValue]) -> tuple[Answer, str] | None
             continue  # a sample in the sentences
         parts = [part] if before and part.message else [*parts, part]
         used.append(item)
-    if (answer := joined(parts)) is None:
-        return None
-    if not answer.message and (written := _MESSAGE.search(text, used[0].start)):
-        answer = replace(answer, message=json.loads(written[1], strict=False))
-    return answer, beside_object(text[: used[0].start]) or beside_object(text[used[-1].end :])
+    if not used:
+        last = values[-1] if values else JsonValue(None, len(text), len(text))
+        begun = not last.whole and (not any(last.value) or _OURS.search(text, last.start))
+        return Answer(""), (beside_object(text[: last.start]) or text[last.start :]) if begun else text
+    return joined(parts), beside_object(text[: used[0].start]) or beside_object(text[used[-1].end :])
 
 
 def _sentences_of(text: str, values: Sequence[JsonValue]) -> str:
     """Return the text of an answer without an envelope, or the longest sentence of an object in its place. A
     fenced object was asked for, and is shown."""
     fenced = text.startswith("```") and text.endswith("```") and len(text) > 6
-    if not _JSON_STARTS.match(text) or fenced:
-        text = prose(text[:-80] + _BEGUN.sub("", text[-80:]))
+    if fenced or not _JSON_STARTS.match(text):
+        text = prose(text)
         return "" if _SYNTAX.fullmatch(text) else text
-    said = (one for item in values for one in sentences_in(item.value))
-    return max((one for one in said if one[:1] not in "{["), key=len, default="")
+    texts = (one for item in values for one in sentences_in(item.value))
+    return max((one for one in texts if one[:1] not in "{["), key=len, default="")
 
 
 def _yaml(text: str) -> list[JsonValue]:
-    value = None
     if text.startswith("message: "):
         with suppress(yaml.YAMLError, ValueError):
-            value = yaml.safe_load(text)
-    return [JsonValue(value, 0, len(text))] if isinstance(value, dict) else []
+            if isinstance(value := yaml.safe_load(text), dict):
+                return [JsonValue(value, 0, len(text))]
+    return []
 
 
 def _json(text: str) -> Any:
