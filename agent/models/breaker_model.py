@@ -53,9 +53,6 @@ class BreakerModel(Model):
                 ):  # release the connection, even if the reader stops early
                     await events.aclose()
 
-    def get_retry_advice(self, request: Any) -> Any:
-        return self.inner.get_retry_advice(request)
-
     async def _through_breaker(self, call: Callable[[], Any]) -> Any:
         try:
             with self._breaker.calling(self._blame):

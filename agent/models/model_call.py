@@ -56,7 +56,6 @@ def recorded_call(
     """Record a call around the block; `schema` is what the provider is asked to enforce. Exceptions are
     recorded and re-raised."""
     given = {name: value for name, value in vars(settings).items() if value is not None}
-    given.pop("retry", None)  # retries are the runner's, not the model's
     request = {
         "system": system,
         "input": list(input) if isinstance(input, list) else input,

@@ -100,9 +100,8 @@ async def replay(pet: Companion, whole: TraceWithJobs, options: ReplayOptions | 
 
 def answered_by(chosen: ChosenModel, model: Model, *, retries: bool = False) -> ChosenModel:
     """Return the chosen model and its fallback with `model` in their place."""
-    second = replace(chosen.fallback or chosen, model=model, fallback=None)
-    settings = chosen.settings if retries else replace(chosen.settings, retry=None)
-    return replace(chosen, model=model, settings=settings, fallback=second)
+    chosen = replace(chosen, model=model, retries=chosen.retries if retries else 0)
+    return replace(chosen, fallback=replace(chosen.fallback or chosen, model=model, fallback=None))
 
 
 async def work_otherwise(

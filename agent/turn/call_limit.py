@@ -287,9 +287,6 @@ class TurnModel(Model):
         self.states |= states_of(output, self.name)
         return output
 
-    def get_retry_advice(self, request: Any) -> Any:
-        return self._chosen.model.get_retry_advice(request)
-
 
 class _Asked(NamedTuple):
     """What a call asks of the model, in the order of the SDK's interface."""

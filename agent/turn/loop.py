@@ -139,8 +139,7 @@ async def run_agent(
     def settings_for(model: ChosenModel) -> ModelSettings:
         return model.settings.resolve(parameters(model.source))
 
-    # `TurnModel` makes the retries, of the second model too.
-    agent.model_settings = replace(chosen.settings.resolve(parameters(settings)), retry=None)
+    agent.model_settings = chosen.settings.resolve(parameters(settings))
     agent.input_guardrails = [one for one in added.guardrails if isinstance(one, InputGuardrail)]
     agent.output_guardrails = [one for one in added.guardrails if isinstance(one, OutputGuardrail)]
     model = TurnModel(chosen, settings.max_turns, client.form, settings_for, plain=narrow)

@@ -6,13 +6,8 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import openai
-from agents import (
-    ModelRetryBackoffSettings,
-    ModelRetrySettings,
-    ModelSettings,
-)
+from agents import ModelSettings
 from agents.models.interface import Model
-from agents.retry import RetryPolicyContext
 from agents.tracing import set_trace_provider
 from agents.tracing import setup as tracing_setup
 from agents.tracing.provider import DefaultTraceProvider
@@ -27,7 +22,7 @@ from agent.models.choice.providers import (
     schema_beside_tools,
     structured_of,
 )
-from agent.models.failures import server_fault, worth_waiting
+from agent.models.failures import server_fault
 from agent.models.offline import OfflineModel
 from agent.models.pictures import put_pictures
 from agent.models.wire.fit import Fit
@@ -62,6 +57,8 @@ class ChosenModel:
     """Whether the program brought it."""
     fit: Fit | None = None
     """What is known of the server's window."""
+    retries: int = 0
+    """How often a call that failed is made again."""
     fallback: "ChosenModel | None" = None
     """Asked where this one does not answer; see `agent/models/choice/fallback.py`."""
 
@@ -114,7 +111,6 @@ def choose_model(
         # the companion must not depend on data that a provider stores
         store=False if provider.stores or api == "responses" else None,
         include_usage=True if provider.counts_streams else None,
-        retry=_retries(settings, breaker),
         extra_args=_json_object_format(settings),
     )
     client = client or _opened(settings)
@@ -145,6 +141,7 @@ def choose_model(
         bounded=is_local(settings),
         client=client,
         fit=fit,
+        retries=settings.model_retries,
     )
 
 
@@ -168,18 +165,6 @@ def _limit(settings: Settings, consolidates: bool) -> int | None:
     if limit is None and is_local(settings):
         limit = LOCAL_CONSOLIDATE_TOKENS if consolidates else LOCAL_ANSWER_TOKENS
     return limit or None
-
-
-def _retries(settings: Settings, breaker: Breaker) -> ModelRetrySettings:
-    def again(context: RetryPolicyContext) -> bool:
-        """A server that the breaker leaves alone is not asked again either."""
-        return breaker.state == "closed" and worth_waiting(context.error)
-
-    return ModelRetrySettings(
-        max_retries=settings.model_retries,
-        backoff=ModelRetryBackoffSettings(initial_delay=0.5, max_delay=8.0, multiplier=2.0, jitter=True),
-        policy=again,
-    )
 
 
 def _json_object_format(settings: Settings) -> dict[str, Any] | None:

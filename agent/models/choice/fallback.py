@@ -31,9 +31,7 @@ class ChangedOver(KnownFailure):
 def tries_again(chosen: "ChosenModel", error: Exception, tries: int) -> bool:
     """Return whether a model is asked once more after so many tries. A server that the breaker leaves alone
     is not."""
-    retry = chosen.settings.retry
-    most = (retry and retry.max_retries) or 0
-    return tries <= most and chosen.breaker.state == "closed" and worth_waiting(error)
+    return tries <= chosen.retries and chosen.breaker.state == "closed" and worth_waiting(error)
 
 
 def pause_before(error: Exception, tries: int) -> float:
