@@ -18,12 +18,13 @@ from agent.companion import Companion
 from agent.errors import BadInput
 from agent.models.choice.choose import ChosenModel
 from agent.replay.cassette import READING, RecordedModel, context_of, decide_again, recorded_tools
-from agent.replay.today import found_otherwise
 from agent.settings import Settings
 from agent.tracing.differences import Difference, differences
 from agent.tracing.serialization import Serializer, read_trace
 from agent.tracing.setup import made_by, redaction_of
-from agent.tracing.trace import Trace, TraceWithJobs
+from agent.tracing.trace import Trace, TraceWithJobs, given_of
+from agent.tracing.why.gates import Asked
+from agent.tracing.why.memories import why
 from agent.turn.context.build import BuiltContext
 from agent.turn.context.persona import read_persona
 from agent.turn.context.prompt import budgets_of, messages_of, within_budgets
@@ -102,6 +103,28 @@ def answered_by(chosen: ChosenModel, model: Model, *, retries: bool = False) -> 
     """Return the chosen model and its fallback with `model` in their place."""
     chosen = replace(chosen, model=model, retries=chosen.retries if retries else 0)
     return replace(chosen, fallback=replace(chosen.fallback or chosen, model=model, fallback=None))
+
+
+async def found_otherwise(pet: Companion, before: Trace, after: Trace) -> AsyncIterator[Difference]:
+    """Yield the memories that only one of the two turns was given, each with the gate at which the other one
+    ended."""
+    now = pet.clock()
+    today = replace(after, summary=replace(after.summary, started_at=now))
+    then, at_present = (_given_ids(trace) for trace in (before, after))
+    for ids, other in ((then - at_present, today), (at_present - then, before)):
+        for id in sorted(ids):
+            with suppress(NotFound):  # a message
+                [one] = await why(pet.components.database, Asked(now, None, other), id)
+                gate, text = one.stopped_at, one.content or "(forgotten)"
+                what = f"{gate.name}: {gate.value}" if gate else "differs"
+                if other is today:
+                    yield Difference(f"no longer given “{text}”", what, text, "")
+                else:
+                    yield Difference(f"given now “{text}”", f"then {what}", "", text)
+
+
+def _given_ids(trace: Trace) -> set[str]:
+    return {id for search in trace.spans("search") for id in given_of(search)}
 
 
 async def work_otherwise(

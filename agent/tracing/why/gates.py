@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Select, func, or_
+from sqlalchemy import ColumnElement, Select, and_, func, or_, select
 
 from agent.tracing.trace import Trace, given_of, mappings, read_data, scored_ids
 from memory.audience import GLOBAL, PRIVATE, Audience, Place, user_key
@@ -14,6 +14,8 @@ from memory.process.spans import Span
 from memory.search.excerpts import RELEVANT
 from memory.sql.engine import Database
 from memory.sql.memories.memory_rows import WHOLE_ID, begins
+from memory.sql.tables import active_conversations as summaries
+from memory.sql.tables import messages, rests_on
 from memory.text.short_ids import SHORT_ID
 
 FITTING = 10
@@ -192,3 +194,18 @@ def _rank(candidates: Sequence[Any], id: str, lane: str) -> str:
     if id not in scores:
         return "not"
     return f"number {1 + sum(score > scores[id] for score in scores.values())} ({scores[id]:g})"
+
+
+async def in_summary(database: Database, asked: Asked, id: str) -> list[Gate]:
+    """Return whether the summary in the turn's prompt was written from this fact or message; nothing where
+    there was none."""
+    c = summaries.c
+    shown = select(c.id, c.summary).where(c.id.in_(asked.shown))
+    if not await database.rows(shown):
+        return []
+    stated = select(rests_on.c.derived_id).where(rests_on.c.source_id == id, rests_on.c.how == "covered")
+    here = and_(messages.c.conversation_id == c.conversation_id, messages.c.seq <= c.covered)
+    said = select(messages.c.id).where(messages.c.id == id, here).exists()
+    covering = await database.rows(shown.where(or_(c.id.in_(stated), said)))
+    told = [f"written from it; by now it reads “{row.summary}”" for row in covering]
+    return [Gate("in a summary" if told else "not in the summary", bool(told), "".join(told), way=True)]

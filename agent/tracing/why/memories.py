@@ -15,8 +15,18 @@ from agent.errors import BadInput
 from agent.tracing.store.filters import TraceFilter
 from agent.tracing.store.traces import Traces
 from agent.tracing.trace import Summary, Trace, mappings, read_data
-from agent.tracing.why.gates import Asked, Gate, Why, day, fitting, gate, is_id, readable, ways
-from agent.tracing.why.texts import in_summary
+from agent.tracing.why.gates import (
+    Asked,
+    Gate,
+    Why,
+    day,
+    fitting,
+    gate,
+    in_summary,
+    is_id,
+    readable,
+    ways,
+)
 from memory.errors import NotFound
 from memory.search.core_facts import IMPORTANT, WEIGHTY, shared_words
 from memory.sql.engine import Database

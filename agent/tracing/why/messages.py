@@ -1,5 +1,6 @@
 """What became of a message: which facts were made of it, or why none was, and whether the model saw it in a
-turn. So it tells of what was never remembered, of which there is no memory."""
+turn. So it tells of what was never remembered. And why the model was given a summary or a passage of a
+document, or was not."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
@@ -10,9 +11,8 @@ from agent.errors import BadInput
 from agent.tracing.store.filters import TraceFilter
 from agent.tracing.store.traces import Traces
 from agent.tracing.trace import mappings
-from agent.tracing.why.gates import Asked, Gate, Why, day, fitting, readable, ways
+from agent.tracing.why.gates import Asked, Gate, Why, day, fitting, gate, in_summary, readable, ways
 from agent.tracing.why.memories import why
-from agent.tracing.why.texts import explain_texts, in_summary
 from memory.audience import user_key
 from memory.errors import NotFound
 from memory.sql.engine import Database
@@ -21,10 +21,11 @@ from memory.sql.jobs.job import MAX_ATTEMPTS
 from memory.sql.messages.message_rows import LINES, kept, to_line
 from memory.sql.messages.summaries import CONSOLIDATE, consolidation_subject
 from memory.sql.rests_on import stated_in
-from memory.sql.tables import active_conversations, memories, memory_owners, messages, work
+from memory.sql.tables import active_conversations as summaries
+from memory.sql.tables import knowledge_chunks, knowledge_documents, memories, memory_owners, messages, work
 
 MOST = 3
-"""The newest messages that are explained."""
+"""Messages, summaries and passages that are explained, the newest of each."""
 TRACES = 50
 """Of the traces that show a message, the newest that are looked at."""
 
@@ -101,7 +102,7 @@ def _decision(one: Mapping[str, Any]) -> str:
 
 async def _waits(database: Database, asked: Asked, message: Any) -> list[str]:
     """Return for what the consolidation of a message waits."""
-    owner, active = message.place or user_key(message.user_id), active_conversations.c
+    owner, active = message.place or user_key(message.user_id), summaries.c
     here = active.conversation_id == message.conversation_id, active.owner == owner
     if await database.rows(select(active.id).where(*here, active.covered >= message.seq)):
         return []
@@ -118,3 +119,40 @@ def _state(job: Any, asked: Asked) -> str:
         return "was given up"
     due = f"is due since {day(job.due_at)}" if job.due_at <= asked.now else f"waits until {day(job.due_at)}"
     return f"failed {job.attempts}×, and {due}" if job.attempts else due
+
+
+async def explain_texts(database: Database, asked: Asked, wanted: str) -> list[Why]:
+    """Explain the summaries and the passages of documents that fit."""
+    return [*await _summaries(database, asked, wanted), *await _passages(database, asked, wanted)]
+
+
+async def _summaries(database: Database, asked: Asked, wanted: str) -> list[Why]:
+    c = summaries.c
+    query = select(c.id, c.owner, c.summary, c.withheld, c.conversation_id)
+    if asked.listed is not None:
+        query = query.where(c.owner.in_(asked.listed))
+    found = []
+    for row in await fitting(database, query, c.summary, wanted, c.updated_at.desc(), most=MOST):
+        told = f"of the conversation {row.conversation_id}"
+        gates = [
+            readable(asked, [row.owner]),
+            gate("withheld", not row.withheld, "it is to be written again"),
+        ]
+        gates += ways(asked, row.id, told, kind="summary")
+        found.append(Why(row.id, row.summary, tuple(gates), "summary", bool(asked.trace)))
+    return found
+
+
+async def _passages(database: Database, asked: Asked, wanted: str) -> list[Why]:
+    chunk, document = knowledge_chunks.c, knowledge_documents.c
+    query = select(chunk.id, chunk.text, document.owner, document.title, document.added_at)
+    query = query.join(knowledge_documents, document.id == chunk.document_id)
+    if asked.listed is not None:
+        query = query.where(document.owner.in_(asked.listed))
+    found = []
+    for row in await fitting(database, query, chunk.text, wanted, chunk.id, most=MOST):
+        in_time = row.added_at <= asked.at
+        gates = [readable(asked, [row.owner]), gate("added later", in_time, otherwise="added before")]
+        gates += ways(asked, row.id, "only what bears on the message is quoted before it", kind="document")
+        found.append(Why(row.id, f"{row.title}: {row.text}", tuple(gates), "document", bool(asked.trace)))
+    return found
