@@ -58,11 +58,20 @@ _OPENING = re.compile(r"(?:^|[.!?…:\n])[^\w.!?…:\n]*$")
 
 def document(text: str, average: int = AVERAGE_WORDS) -> dict[int, float]:
     """Return the weighted words of a text to index; empty if it has none."""
+    words, length = tokens(text)
+    return {word: weight(n, length, average) for word, n in Counter(words).items()}
+
+
+def tokens(text: str) -> tuple[list[int], int]:
+    """Return the words of a text to index, in order, and how many tell something."""
     words = _words(prepare(text).lower())
     length = len(words) - sum(map(FUNCTION_WORDS.__contains__, words))
-    norm = _K * (1 - _B + _B * length / average)
-    counts = Counter(map(_STEMS.__getitem__, words))
-    return {word: n * (_K + 1) / (n + norm) for word, n in counts.items()}
+    return [*map(_STEMS.__getitem__, words)], length
+
+
+def weight(n: Any, length: Any, average: int) -> Any:
+    """Return what a word weighs that a text of this length has `n` times: numbers, or arrays of them."""
+    return n * (_K + 1) / (n + _K * (1 - _B + _B * length / average))
 
 
 def query(text: str) -> frozenset[int]:

@@ -6,12 +6,13 @@ since 1970, without an end infinite.
 
 from array import array
 from collections.abc import Collection, Iterable, Sequence
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from memory.index import Kind, Point, bm25
-from memory.index.bm25 import AVERAGE_WINDOW, AVERAGE_WORDS, Words
+from memory.index.bm25 import AVERAGE_WINDOW, AVERAGE_WORDS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,12 +37,20 @@ class Postings:
         self._of: dict[int, tuple[array[int], array[float]]] = {}
         self.count = 0
 
-    def add(self, row: int, words: Words) -> None:
-        for word, weight in words.items():
-            if (there := self._of.get(word)) is None:
-                there = self._of[word] = (array("i"), array("f"))
-            there[0].append(row)
-            there[1].append(weight)
+    def add(self, first: int, texts: Sequence[tuple[Sequence[int], int]], average: int) -> None:
+        """Add the `bm25.tokens` of these rows from the first one on, word by word."""
+        sizes = [len(words) for words, _ in texts]
+        pairs = np.fromiter(chain.from_iterable(words for words, _ in texts), np.uint64, sum(sizes)) << 32
+        pairs |= np.repeat(np.arange(len(texts), dtype=np.uint64), sizes)
+        pairs, counts = np.unique(pairs, return_counts=True)
+        words, rows = pairs >> 32, (pairs & 0xFFFFFFFF).astype(np.int32)
+        lengths = np.array([length for _, length in texts])[rows]
+        weights, rows = bm25.weight(counts, lengths, average).astype(np.float32), rows + np.int32(first)
+        starts = np.flatnonzero(np.diff(words, prepend=words[:1] + 1))
+        for at, end in pairwise([*starts.tolist(), len(words)]):
+            there = self._of.setdefault(int(words[at]), (array("i"), array("f")))
+            there[0].frombytes(rows[at:end].tobytes())
+            there[1].frombytes(weights[at:end].tobytes())
         self.count += len(words)
 
     def of(self, word: int) -> "tuple[NDArray[Any], NDArray[Any]]":
@@ -68,11 +77,10 @@ class Lane:
         self, first: int, rows: "NDArray[Any]", texts: Sequence[str | None], vectors: Sequence[Any]
     ) -> None:
         """Add the texts of these rows from the first one on, and their vectors; None where there is none."""
-        words = [bm25.document(text, self.average) if text is not None else {} for text in texts]
-        for row, weights in enumerate(words, first):
-            self.postings.add(row, weights)
+        read = [bm25.tokens(text) if text is not None else ([], 0) for text in texts]
+        self.postings.add(first, read, self.average)
         end = first + len(texts)
-        rows[self.words][first:end] = [bool(weights) for weights in words]
+        rows[self.words][first:end] = [bool(words) for words, _ in read]
         known = [at for at, vector in enumerate(vectors) if vector is not None]
         if known:
             values = np.array([vectors[at] for at in known], dtype=np.float32)

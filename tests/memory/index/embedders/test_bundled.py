@@ -38,6 +38,14 @@ async def test_a_text_has_the_same_vector_alone_and_among_others() -> None:
         assert np.array_equal((await EMBEDDER.embed([text]))[0], vector)
 
 
+async def test_a_text_of_several_lines_has_the_mean_of_its_tokens() -> None:
+    texts = ["Ana: hello\n\nBen: שלום 🐶\n  x\n", "one line", "Ben: שלום 🐶\nAna: hello"]
+    made, model = await EMBEDDER.embed(texts), EMBEDDER._model
+    for text, vector in zip(texts, made, strict=True):
+        mean = model.embedding[model.tokenizer.encode(text, add_special_tokens=False).ids].mean(axis=0)
+        assert np.allclose(vector, mean / np.linalg.norm(mean), atol=1e-6)
+
+
 async def test_concurrent_first_calls_load_the_weights_once(monkeypatch: pytest.MonkeyPatch) -> None:
     loads = []
     real = wordllama.WordLlama.load
