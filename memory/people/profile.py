@@ -148,11 +148,8 @@ class UserContext:
         }
 
 
-_TASK = ("id", "description", "status", "due", "created_at", "last_updated")
-_FACT = (
-    *("id", "content", "subjects", "created_at", "expires_at"),
-    *("source", "type", "importance", "last_accessed_at"),
-)
+_TASK = "id description status due created_at last_updated".split()
+_FACT = "id content subjects created_at expires_at source type importance last_accessed_at".split()
 
 
 def _shown(record: Memory | Task, fields: Iterable[str]) -> dict[str, Any]:

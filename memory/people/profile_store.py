@@ -5,7 +5,7 @@ around it count, so that nothing private shows; how somebody wants to be answere
 everywhere.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
 from typing import Any
@@ -20,7 +20,7 @@ from memory.people.profile import UserContext
 from memory.people.profile_entries import READ_EVERYWHERE, Entry, context_of, merged
 from memory.sql.engine import Database
 from memory.sql.hidden import ENTRY_IS_HIDDEN, ENTRY_IS_WITHDRAWN, MESSAGE_IS_HIDDEN, show
-from memory.sql.rests_on import How, let_go, record_each
+from memory.sql.rests_on import let_go, record_each
 from memory.sql.tables import Utc, context_entries, evidence, evidence_ids, memories, messages, rests_on
 from memory.sql.tables.evidence import CODES
 
@@ -53,19 +53,17 @@ class ProfileStore:
 
     async def merge(
         self, user: str, place: Place, entries: Sequence[Entry], now: datetime | None = None
-    ) -> list[Entry]:
-        """Merge entries from `place`; the later statement wins, whoever writes first. Returns those that add
-        something new.
+    ) -> None:
+        """Merge entries from `place`; the later statement wins, whoever writes first.
 
         With `now` they are said now: dated after those of the person from a time that has not come yet, since
         the clock has gone back.
         """
         async with self._database.read() as connection:
             known, dated = await _held(connection, user, place), await _dated(connection, user, entries, now)
-        if merged(known, dated) == known:
-            return []
-        async with self._database.write() as connection:
-            return await self.merge_in(connection, user, place, entries, now)
+        if merged(known, dated) != known:
+            async with self._database.write() as connection:
+                await self.merge_in(connection, user, place, entries, now)
 
     async def merge_in(
         self,
@@ -74,7 +72,7 @@ class ProfileStore:
         place: Place,
         entries: Sequence[Entry],
         now: datetime | None = None,
-    ) -> list[Entry]:
+    ) -> None:
         """Merge in the caller's transaction, which locks this user's context until it ends."""
         if entries and not self._database.sqlite:
             alone = func.pg_advisory_xact_lock(func.hashtextextended(f"context:{user}", 0))
@@ -98,12 +96,8 @@ class ProfileStore:
             put = insert(context_entries)
             latest = {name: put.excluded[name] for name in ("value", "said_at")}
             await connection.execute(put.on_conflict_do_update(index_elements=_KEY, set_=latest), rows)
-            said: list[tuple[str, str, How]] = [
-                (ids[_id(entry)], message, "stated") for entry in changed for message in entry.messages
-            ]
-            await record_each(connection, said)
-        emptied = {field for field, _ in removed}
-        return [entry for entry in changed if _is_new(entry, known.get(_id(entry)), emptied)]
+            said = ((ids[_id(entry)], message) for entry in changed for message in entry.messages)
+            await record_each(connection, [(entry, message, "stated") for entry, message in said])
 
 
 _KEY = ("user_id", "place", "field", "item")
@@ -150,9 +144,8 @@ async def _dated(
 
 async def _held(connection: AsyncConnection, user: str, place: Place) -> list[Entry]:
     rows = await connection.execute(_HELD, {"user": user, "here": place.stored})
-    return sorted(
-        _entries((row, row.message) for row in rows), key=_id
-    )  # in Python's order, which is that of `merged`
+    found = _entries((row, row.message) for row in rows)
+    return sorted(found, key=_id)  # in Python's order, which is that of `merged`
 
 
 def _entries(rows: Iterable[tuple[Any, str | None]]) -> list[Entry]:
@@ -173,11 +166,6 @@ def _with_messages(entry: Entry, before: Entry | None) -> Entry:
 
 def _id(entry: Entry) -> tuple[str, str]:
     return entry.field, entry.item
-
-
-def _is_new(entry: Entry, before: Entry | None, emptied: Collection[str]) -> bool:
-    """Return whether the entry differs from the known one, or empties a list."""
-    return entry.value != (before.value if before else "") or (not entry.value and entry.field in emptied)
 
 
 def _row(entry: Entry) -> dict[str, Any]:

@@ -34,8 +34,7 @@ def contexts(database: Database) -> ProfileStore:
 
 async def test_what_was_told_is_known_as_it_was_told(contexts: ProfileStore) -> None:
     told = [said("name", "אנה"), said("goals", "ski"), said("goals", "swim", 1), said("tone", "casual", 2)]
-    changed = await contexts.merge("anna", PRIVATE, told)
-    assert sorted(changed, key=str) == sorted(told, key=str)
+    await contexts.merge("anna", PRIVATE, told)
     assert set(await contexts.entries("anna", PRIVATE)) == set(told)
     view = await contexts.view("anna", PRIVATE, NOW)
     assert view == context_of(told)
@@ -74,12 +73,12 @@ async def test_a_repetition_writes_nothing_and_holds(contexts: ProfileStore, dat
     told = [said("name", "Anna", 3), said("goals", "Ski", 3)]
     await contexts.merge("anna", PRIVATE, told)
     before = database.writes
-    assert await contexts.merge("anna", PRIVATE, told) == []
-    assert await contexts.merge("anna", PRIVATE, [said("name", "Ben", 2), said("goals", "ski", 1)]) == []
-    assert await contexts.merge("anna", PRIVATE, []) == []
+    await contexts.merge("anna", PRIVATE, told)
+    await contexts.merge("anna", PRIVATE, [said("name", "Ben", 2), said("goals", "ski", 1)])
+    await contexts.merge("anna", PRIVATE, [])
     assert database.writes == before
-    assert await contexts.merge("anna", PRIVATE, [said("name", "Anna", 9)]) == []
-    assert await contexts.merge("anna", PRIVATE, [said("name", "Ben", 5)]) == []
+    await contexts.merge("anna", PRIVATE, [said("name", "Anna", 9)])
+    await contexts.merge("anna", PRIVATE, [said("name", "Ben", 5)])
     assert (await contexts.view("anna", PRIVATE, NOW)).profile.name == "Anna"
 
 
@@ -87,11 +86,10 @@ async def test_what_is_forgotten_leaves_no_text_and_is_known_where_else_told(con
     await contexts.merge("anna", GENERAL, [said("goals", "ski"), said("name", "Anna")])
     await contexts.merge("anna", PRIVATE, [said("goals", "ski"), said("goals", "swim"), said("name", "Anna")])
     gone = [said("goals", "", 1), said("name", "", 1)]
-    assert set(await contexts.merge("anna", PRIVATE, gone)) == set(gone)
+    await contexts.merge("anna", PRIVATE, gone)
     assert set(await contexts.entries("anna", PRIVATE)) == set(gone)
     assert (await contexts.view("anna", PRIVATE, NOW)).profile == Profile()
     assert (await contexts.view("anna", GENERAL, NOW)).profile == Profile(name="Anna", goals=("ski",))
-    assert await contexts.merge("anna", PRIVATE, [said("goals", "", 2)]) == []
 
 
 async def test_a_value_rests_on_the_messages_that_told_it(contexts: ProfileStore, database: Database) -> None:
@@ -120,7 +118,7 @@ async def test_a_hidden_value_is_read_when_told_again(contexts: ProfileStore, da
         for place in (PRIVATE, GENERAL):
             role = (await contexts.view("anna", place, NOW)).profile.role
             assert role == ("nurse" if place in read else None)
-    assert await contexts.merge("anna", GENERAL, [said("role", "nurse", 1)])
+    await contexts.merge("anna", GENERAL, [said("role", "nurse", 1)])
     assert (await contexts.view("anna", GENERAL, NOW)).profile.role == "nurse"
 
 
@@ -129,14 +127,14 @@ async def test_merging_is_part_of_the_callers_transaction(contexts: ProfileStore
 
     async def given_up() -> None:
         async with database.write() as connection:
-            assert await contexts.merge_in(connection, "anna", PRIVATE, told) == told
+            await contexts.merge_in(connection, "anna", PRIVATE, told)
             raise LookupError
 
     with pytest.raises(LookupError):
         await given_up()
     assert await contexts.entries("anna", PRIVATE) == []
     async with database.write() as connection:
-        assert await contexts.merge_in(connection, "anna", PRIVATE, []) == []
+        await contexts.merge_in(connection, "anna", PRIVATE, [])
         await contexts.merge_in(connection, "anna", PRIVATE, told)
     assert await contexts.entries("anna", PRIVATE) == told
 
@@ -159,8 +157,9 @@ async def test_what_is_set_after_the_clock_went_back_a_day_counts(contexts: Prof
     await contexts.merge("anna", GENERAL, [said("role", "judge", day)])
     await contexts.merge("anna", PRIVATE, [said("role", "nurse", day + 1)])
     for role in ("baker", "cook"):
-        assert await contexts.merge("anna", PRIVATE, [said("role", role)], NOW)
+        await contexts.merge("anna", PRIVATE, [said("role", role)], NOW)
         assert (await contexts.view("anna", PRIVATE, NOW)).profile.role == role
     async with contexts._database.write() as connection:
-        assert await contexts.merge_in(connection, "anna", PRIVATE, [said("role", "pilot")], NOW)
-    assert await contexts.merge("anna", PRIVATE, [said("role", "potter")]) == [], "it was said before"
+        await contexts.merge_in(connection, "anna", PRIVATE, [said("role", "pilot")], NOW)
+    await contexts.merge("anna", PRIVATE, [said("role", "potter")])
+    assert (await contexts.view("anna", PRIVATE, NOW)).profile.role == "pilot", "it was said before"
