@@ -1,6 +1,6 @@
 """Records of memories, messages and documents: one frozen public type for each concept."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, Literal
@@ -108,6 +108,8 @@ class Message:
     sent_at: datetime
     follows: str | None = None
     """The message that it follows, where a client went back to an earlier one; empty if it began anew."""
+    asks: Sequence[Sequence[str]] | None = field(default=None, hash=False)
+    """What the reply asks whether to forget, each by kind and id; None where it asks nothing."""
     gone: bool = False
     """Whether another message took its place in a client's history; False in every read but that of its
     branches."""
@@ -126,8 +128,8 @@ class Conversation:
     """How many may be read."""
     started_at: datetime
     last_at: datetime
-    last: int
-    """The position of its newest message in the transcript; a list goes on before it."""
+    newest: str
+    """The id of its newest message."""
     summary: str = ""
     """Empty where none is written yet, or its readers are others."""
 

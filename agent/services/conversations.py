@@ -4,10 +4,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from reprlib import repr as shown
 from typing import TYPE_CHECKING, Any
 
-from agent.errors import BadInput
 from agent.services.forgetting import ForgetService
 from agent.services.transfer.export import export_person, export_place
 from agent.services.transfer.import_messages import read_messages, store_messages
@@ -71,6 +69,10 @@ class ConversationService:
         """Forget all that the user said in a conversation and was answered there, with the memories that rest
         on it alone. What others said there stays. Raises NotFound if nothing in it is theirs."""
         return await self.forgetting.forget("conversation", id, user)
+
+    async def keep_asked(self, reply: str, *, user: User) -> None:
+        """Forget nothing of what this reply asks about (`Message.asks`); it asks no longer."""
+        await self.parts.transcript.dismiss(reply, user)
 
     async def forget_sent(self, origin: str) -> Forgotten | None:
         """Forget the message with this id on a chat platform, whose author has deleted it there. Returns None
@@ -183,14 +185,6 @@ class ConversationService:
         """The conversations that may be read there, from whichever client, that with the newest message
         first; in private each has what the user said and was answered. `cursor` is the `next` of the page
         before."""
-        before = None if cursor is None else _position(cursor)
         audience, now = audience_of(user, place), self.parts.clock()
-        found = await conversations_of(self.parts.database, audience, now, limit + 1, before=before)
-        return Page(found[:limit], str(found[limit - 1].last) if len(found) > limit else None)
-
-
-def _position(cursor: str) -> int:
-    """Return the position in a cursor. Raises BadInput."""
-    if cursor.isdecimal() and len(cursor) < 19:
-        return int(cursor)
-    raise BadInput(f"cursor: {shown(cursor)} is no `next` of a page")
+        found = await conversations_of(self.parts.database, audience, now, limit + 1, before=cursor)
+        return Page(found[:limit], found[limit - 1].newest if len(found) > limit else None)

@@ -1,5 +1,6 @@
 """What is remembered, as it stands in the database: what needs neither a search nor a model."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
@@ -22,6 +23,7 @@ from agent.types.arguments import (
 from agent.types.checks import checks_arguments
 from agent.types.meanings import audience_of, bound_of
 from memory.people.profile_store import ProfileStore
+from memory.process.pace import unhurried
 from memory.records import Memory, MemoryType
 from memory.sql.memories.store import MemoryStore
 from memory.sql.messages.transcript import Transcript
@@ -53,6 +55,12 @@ class ListService:
     async def get(self, id: MemoryId, *, user: User, place: Where = None) -> Memory:
         """One memory, by its id or the first eight characters of it. Raises NotFound."""
         return await self.parts.store.get(id, audience_of(user, place), self.parts.clock())
+
+    async def months(self, *, user: User, place: Where = None) -> dict[str, int]:
+        """How many memories were told in each month by the person's clock, as ``2026-11``, newest first."""
+        zone = await self._zone(user, place)
+        times = await self.parts.store.times(audience_of(user, place), self.parts.clock())
+        return dict(Counter([f"{time.astimezone(zone):%Y-%m}" async for time in unhurried(times)]))
 
     async def list(
         self,

@@ -16,7 +16,7 @@ from agent.turn.store_memories_job import STORE_MEMORIES, store_memories_payload
 from agent.types import ReceivedMessage, TurnRequest
 from agent.types.client import Item, items_as_json
 from memory.process.spans import new_id
-from memory.records import Hit, Message
+from memory.records import ForgetCandidate, Hit, Message
 from memory.sql.engine import Database
 from memory.sql.jobs.job import Job
 from memory.sql.jobs.queue import JobQueue
@@ -61,6 +61,7 @@ class AnswerStore:
         found: Sequence[Hit],
         answer: Answer | Sequence[Item],
         trace: str,
+        forget: Sequence[ForgetCandidate] | None = None,
     ) -> Stored:
         """Store the answer with its jobs; or calls of the client's tools and those of ours before them, with
         the message: there is no answer yet. Of an anonymous turn nothing is stored."""
@@ -78,7 +79,8 @@ class AnswerStore:
             if not isinstance(answer, Answer):
                 await self._store_calls(connection, received, sources, answer)
                 return Stored()
-            reply = await self._store_reply(connection, received, sources, answer.message, now)
+            asks = None if forget is None else [[one.kind, one.id] for one in forget]
+            reply = await self._store_reply(connection, received, sources, answer.message, now, asks)
             if reply is None and await missing(connection, [str(received.id)]):
                 return Stored()
             traced: dict[str, Any] = {"trace": trace} if reply else {}
@@ -101,11 +103,13 @@ class AnswerStore:
         sources: ReplySources,
         text: str,
         now: datetime,
+        asks: Sequence[Sequence[str]] | None,
     ) -> Message | None:
         """Store the reply, instead of the calls that led to it. Returns None if something is gone."""
         request, question = received.request, str(received.id)
         follows = question if received.history is not None else None
-        reply = Message(new_id(), request.conversation_id, "assistant", "hachi", text, now, follows=follows)
+        talk = request.conversation_id
+        reply = Message(new_id(), talk, "assistant", "hachi", text, now, follows=follows, asks=asks)
         stored = await self.transcript.append(
             connection,
             reply,

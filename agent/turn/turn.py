@@ -197,9 +197,9 @@ async def _run(
 
 async def _store(deps: TurnDependencies, answered: _Answered, trace: str) -> Stored:
     """Store the answer. No time limit ends this: who is told of none may ask again what has been stored."""
-    received, built, tools, result, _ = answered
+    received, built, tools, result, forget = answered
     calls = (*result.our_calls, *result.client_calls) if result.client_calls else None
-    stored = await deps.answers.store(received, built, tools.found, calls or result.answer, trace)
+    stored = await deps.answers.store(received, built, tools.found, calls or result.answer, trace, forget)
     found = sum(map(bool, tools.searches))
     deps.context.count("", {"turn searches": len(tools.searches), "turn searches that found": found})
     return stored

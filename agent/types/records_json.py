@@ -1,7 +1,7 @@
 """Records as the JSON that every surface shows: the command line's `--json`, REST, MCP and exports.
 
-The names of these fields are contracts. Tasks, documents, passages and steps of a history are shown as their
-records are (`memory.records`), with all fields.
+The names of these fields are contracts. Conversations, tasks, documents, passages and steps of a history
+are shown as their records are (`memory.records`), with all fields.
 """
 
 from datetime import datetime
@@ -11,7 +11,6 @@ from typing_extensions import TypedDict
 
 from memory.records import (
     Action,
-    Conversation,
     Decision,
     ForgetCandidate,
     ForgetKind,
@@ -89,18 +88,6 @@ class MessageJson(TypedDict):
     sent_at: datetime
 
 
-class ConversationJson(TypedDict):
-    """`title` is how its first message begins; `summary` is empty while none is written."""
-
-    id: str
-    place: str
-    title: str
-    messages: int
-    started_at: datetime
-    last_at: datetime
-    summary: str
-
-
 class NearJson(TypedDict):
     id: str
     content: str
@@ -148,10 +135,6 @@ def decision_json(decision: Decision) -> DecisionJson:
 
 def message_json(message: Message) -> MessageJson:
     return cast(MessageJson, _fields(MessageJson, message))
-
-
-def conversation_json(conversation: Conversation) -> ConversationJson:
-    return cast(ConversationJson, _fields(ConversationJson, conversation))
 
 
 def forgotten_json(receipt: Forgotten) -> ForgottenJson:

@@ -1,5 +1,6 @@
 """`hachi conversations`: what was talked of, to read and to forget as a whole."""
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,7 +17,7 @@ from agent.surfaces.cli.output import (
     when,
 )
 from agent.surfaces.cli.session import with_companion
-from agent.types.records_json import conversation_json, forgotten_json, message_json
+from agent.types.records_json import forgotten_json, message_json
 from memory.records import Conversation
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ async def list_conversations(
     """List conversations, from whichever client, the one with the newest message first."""
     found = await pet.conversations.list(user=user, place=place, limit=limit)
     empty = f"no conversations of {user!r} here"
-    return table_of(found, COLUMNS, _row, empty=empty, to_json=conversation_json)
+    return table_of(found, COLUMNS, _row, empty=empty)
 
 
 def _row(one: Conversation) -> list[str]:
@@ -69,7 +70,7 @@ async def show(
         rows = [[line.id[:8], line.author, line.text, when(line.sent_at)] for line in said]
         print_table(("id", "author", "text", "sent"), rows)
 
-    return Output({**conversation_json(one), "messages": [*map(message_json, said)]}, text)
+    return Output({**asdict(one), "transcript": [*map(message_json, said)]}, text)
 
 
 @group.command("delete")

@@ -20,12 +20,13 @@ from agent.surfaces.http.limits import RequestLimits
 from agent.surfaces.web import remembered, statistics, talk, trace_list, trace_page
 from agent.surfaces.web.pages import field_of, go, page, typed_in
 from agent.surfaces.web.sign_in import COOKIE, OtherKey, Visits, require_own_page, require_visit
+from memory.documents.files import MAX_BYTES
 from memory.errors import NotFound
 
 log = logging.getLogger("hachi.traces.page")
 
-MAX_BODY = 1_000_000
-"""Bytes. The longest form holds a document."""
+MAX_BODY = MAX_BYTES + 10_000
+"""Bytes: a document, in a form."""
 MAX_UNKNOWN_BODY = 4_096
 """Bytes of a form that are read before a key is known: the one for a key, or what somebody typed whose visit
 has ended."""
@@ -96,7 +97,7 @@ def beside(api: ASGIApp, pages: ASGIApp) -> ASGIApp:
 
 CONSOLE = frozenset(
     [
-        *" talk memories messages forget restore keep tasks".split(" "),
+        *" talk conversations memories messages forget restore keep tasks".split(" "),
         *"documents traces statistics compare live enter leave static".split(),
     ]
 )

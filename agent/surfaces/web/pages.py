@@ -1,9 +1,10 @@
 """Reads what a page is asked with, and renders templates. Every value is sanitised, then escaped."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from functools import cache, partial
 from typing import Annotated, Any
 from urllib.parse import parse_qs
@@ -28,9 +29,19 @@ MAX_CELLS = 10_000
 """Cells of tables in a text. Rows are filled up to the widest, so a short text could take minutes."""
 MOST_FIELDS = 1_000
 """Of a form: to read a hundred thousand takes half a second."""
+MAX_FORM = 1_000_000
+"""Characters of a form without files. The longest holds a document."""
 MAX_TEXT = 4_000
 """Characters of one text on a page. The rest is behind a link."""
+_MATH = re.compile(
+    r"(?P<code>(?P<fence>```|~~~).*?(?:(?P=fence)|\Z)|`[^`\n]+`)"
+    r"|\$\$[^$]+\$\$|\\\[(?:(?!\\\[).)+?\\\]|\\\((?:(?!\\\().)+?\\\)|(?<![\w$])\$(?=\S)[^$\n`]+(?<=\S)\$(?![\w$])",
+    re.DOTALL,
+)
+"""LaTeX as models write it, and code, in which it is none. An opening mark without an end is read up to the
+next one, so that no text takes longer than its length."""
 TIMES = {
+    "hour": "%H:%M",
     "moment": "%d %b %H:%M:%S",
     "minute": "%d %b %H:%M",
     "day": "%d %b %Y",
@@ -64,6 +75,7 @@ def environment() -> Environment:
         "duration": lambda seconds: duration(seconds) or "…",
         "money": money,
         "place": lambda key: str(Place.of_key(key)),
+        "month": lambda name: f"{date.fromisoformat(f'{name}-01'):%b %Y}",
         "cut": cut,
         "markdown": markdown,
     }
@@ -94,8 +106,9 @@ def cut(lines: Sequence[str]) -> tuple[str, int]:
 
 
 def markdown(text: str) -> Markup:
-    """Render what a model wrote. HTML in it stays text, and no picture is fetched from elsewhere. Each block
-    runs in the direction of its own words."""
+    """Render what a model wrote. HTML in it stays text, LaTeX is shown as it is, no picture is fetched from
+    elsewhere. Each block runs in the direction of its own words."""
+    text = _MATH.sub(_as_code, text)
     lines = text.splitlines()
     cells = len(lines) * max((line.count("|") for line in lines), default=0)
     tokens = (_MARKDOWN if cells <= MAX_CELLS else _PLAIN).parse(harmless(text))
@@ -105,6 +118,14 @@ def markdown(text: str) -> Markup:
         if align := token.attrs.pop("style", ""):  # the headers let no styles in
             token.attrSet("class", str(align).removeprefix("text-align:"))
     return Markup(_MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {}))
+
+
+def _as_code(found: re.Match[str]) -> str:
+    """The LaTeX as code, on lines of its own if it has several; code as it is."""
+    text = found[0]
+    if found["code"] is not None:
+        return text
+    return f"\n\n```latex\n{text}\n```\n\n" if "\n" in text else f"`` {text} ``"
 
 
 def render(template: str, **values: Any) -> str:
@@ -167,8 +188,13 @@ def go(to: str) -> RedirectResponse:
 
 
 async def form_of(request: Request) -> dict[str, list[str]]:
-    """The fields of the form, those left empty too. Raises BadInput for more than `MOST_FIELDS`."""
+    """The fields of the form, those left empty too; none of one with files. Raises BadInput for more than
+    `MOST_FIELDS`, or `MAX_FORM` characters."""
+    if "multipart" in request.headers.get("content-type", ""):
+        return {}
     body = (await request.body()).decode("utf-8", "replace")
+    if len(body) > MAX_FORM:
+        raise BadInput(f"the form has more than {MAX_FORM:,} characters; upload a file instead")
     if body.count("&") >= MOST_FIELDS:
         raise BadInput(f"the form has more than {MOST_FIELDS:,} fields")
     fields = parse_qs(body, keep_blank_values=True, encoding="utf-8", errors="replace")

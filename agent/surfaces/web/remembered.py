@@ -1,28 +1,37 @@
 """What is remembered of a person and why, on pages of their own: facts, tasks and documents."""
 
-from collections.abc import Mapping, Sequence
+from calendar import monthrange
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import get_args
+from datetime import date
+from itertools import groupby
+from typing import Any, get_args
 
 from fastapi import APIRouter, Depends
+from starlette.datastructures import UploadFile
 from starlette.responses import Response
 
 from agent.companion import Companion
+from agent.errors import BadInput
 from agent.surfaces.web.pages import Asked, Here, go
-from agent.surfaces.web.sign_in import require_visit
+from agent.surfaces.web.sign_in import ZONE, require_visit
 from agent.tracing.store.filters import TraceFilter
 from agent.tracing.trace import Summary
 from agent.tracing.why.gates import Asked as AskedWhy
 from agent.tracing.why.memories import traces_of
 from agent.tracing.why.memories import why as explain
-from memory.audience import user_key
+from agent.types.arguments import Page
+from memory.audience import Audience, user_key
+from memory.documents.files import MAX_BYTES
 from memory.errors import NotFound
 from memory.records import ForgetCandidate, ForgetKind, Forgotten, Memory, MemoryUpdate, Message
 
 MOST_LISTED = 200
 """Facts on a page; a search finds the others."""
 MOST_FOUND = 20
+MOST_FILES = 20
+"""In one upload."""
 KINDS: tuple[ForgetKind, ...] = get_args(ForgetKind)
 
 router = APIRouter(dependencies=[Depends(require_visit)])
@@ -30,21 +39,40 @@ router = APIRouter(dependencies=[Depends(require_visit)])
 
 @router.get("/memories")
 async def overview(here: Here) -> Response:
-    """The newest facts, or what a search finds."""
-    text, pet, user = here.searched, here.pet, here.user
+    """The newest facts, those of one month, or what a search finds."""
+    text, pet, user, given = here.searched, here.pet, here.user, here.request.query_params
     hits = await pet.search_memories(text, user=user, limit=MOST_FOUND) if text else []
-    newest = [] if text else await pet.memories.list(user=user, limit=MOST_LISTED)
-    known = await pet.people.context(user=user)
+    found, month = Page(hit.memory for hit in hits if hit.memory), given.get("month", "")
+    if not text:
+        when, cursor = _days_of(month) if month else {}, given.get("cursor")
+        found = await pet.memories.list(user=user, limit=MOST_LISTED, cursor=cursor, **when)
+    known, zone = await pet.people.context(user=user), ZONE.get()
+    others = {one.user_id for one in found} - {user}
     return here.page(
         "console/memories.html",
         text=text,
-        memories=newest or [hit.memory for hit in hits if hit.memory],
+        month=month,
+        months=await pet.memories.months(user=user),
+        days=[
+            [*day]
+            for _, day in groupby(found, lambda one: not text and one.created_at.astimezone(zone).date())
+        ],
+        next=found.next,
+        tellers=await pet.components.transcript.speakers.names(others, Audience.of(user)),
         said=[hit for hit in hits if not hit.memory],
         profile=[(name, value) for name, value in (*known.profile, *known.preferences) if value],
         summary=known.memory_summary,
-        most=MOST_LISTED,
         unkept=await pet.people.unkept(user=user),
     )
+
+
+def _days_of(month: str) -> dict[str, Any]:
+    """The first and the last day of a month such as 2026-11. Raises BadInput."""
+    try:
+        first = date.fromisoformat(f"{month}-01")
+    except ValueError:
+        raise BadInput(f"month: {month[:20]!r} is none; write it as 2026-11") from None
+    return {"since": str(first), "until": str(first.replace(day=monthrange(first.year, first.month)[1]))}
 
 
 @router.post("/keep")
@@ -104,34 +132,46 @@ async def undo(here: Here, id: str) -> Response:
 
 @router.post("/memories/{id}/forget")
 async def forget_fact(here: Here, id: str) -> Response:
-    return _told(here, [await here.pet.memories.forget(id, user=here.user)])
+    return told(here, [await here.pet.memories.forget(id, user=here.user)])
 
 
 @router.post("/messages/{id}/forget")
 async def forget_message(here: Here, id: str) -> Response:
-    return _told(here, [await here.pet.conversations.forget(id, user=here.user)])
+    return told(here, [await here.pet.conversations.forget(id, user=here.user)])
 
 
 @router.get("/forget")
 async def choose(here: Here) -> Response:
     """Ask once more what of the things that a link names is to be forgotten."""
-    given, found = here.request.query_params, list[ForgetCandidate]()
-    preview, asked = here.pet.memories.preview_forget, given.get("asked", "")
-    for kind in KINDS:
-        for id in given.getlist(kind):
-            with suppress(NotFound):
-                found.append(await preview(id, user=here.user, kind=kind, asked_in=asked))
-    shown = [replace(one, sure=len(found) == 1) for one in found]
-    return here.page("console/choose.html", reply={"forget": shown})
+    given = here.request.query_params
+    asks = [(kind, id) for kind in KINDS for id in given.getlist(kind)]
+    shown = await candidates(here.pet, here.user, asks, given.get("asked", ""))
+    return here.page("console/choose.html", forget=shown)
+
+
+async def candidates(
+    pet: Companion, user: str, asks: Iterable[Sequence[Any]], asked: str
+) -> list[ForgetCandidate]:
+    """What is left of this to forget, with what goes with each; the only fact, or the only thing, is sure."""
+    found = list[ForgetCandidate]()
+    for kind, id in asks:
+        with suppress(NotFound):
+            found.append(await pet.memories.preview_forget(id, user=user, kind=kind, asked_in=asked))
+    first = [one for one in found if one.kind == "memory"] or found
+    return [replace(one, sure=[one] == first) for one in found]
 
 
 @router.post("/forget")
 async def forget_chosen(here: Here) -> Response:
-    """Forget what the person chose of what they asked in words to forget, or of what a receipt offers."""
+    """Forget what the person chose of what they asked in words to forget, or of what a receipt offers; or
+    keep all that a reply asks about."""
+    if kept := here.field("keep"):
+        await here.pet.conversations.keep_asked(kept, user=here.user)
+        return go("/")
     asked, now = here.field("asked"), here.pet.clock()
     chosen = [ForgetCandidate(id, kind, "", now, asked) for kind in KINDS for id in here.form.get(kind, [])]
     receipts = await here.pet.memories.forget_confirmed(chosen, user=here.user)
-    return _told(here, receipts) if receipts else go("/")
+    return told(here, receipts) if receipts else go("/")
 
 
 @router.post("/restore")
@@ -140,7 +180,7 @@ async def restore(here: Here) -> Response:
     return go(f"/memories/{back.id}" if back.id else "/")
 
 
-def _told(here: Asked, receipts: Sequence[Forgotten]) -> Response:
+def told(here: Asked, receipts: Sequence[Forgotten]) -> Response:
     return here.page("console/forgotten.html", receipts=receipts)
 
 
@@ -176,13 +216,24 @@ async def all_documents(here: Here) -> Response:
     passages = await pet.documents.search(text, user=user) if text else []
     documents = await pet.documents.list(user=user)
     return here.page(
-        "console/documents.html", text=text, passages=passages, documents=documents, own=user_key(user)
+        "console/documents.html",
+        text=text,
+        passages=passages,
+        documents=documents,
+        own=user_key(user),
+        most=MAX_BYTES,
     )
 
 
 @router.post("/documents")
 async def add_document(here: Here) -> Response:
-    """Keep a text as a document of the person's own."""
+    """Keep files, or a text, as documents of the person's own."""
+    async with here.request.form(max_files=MOST_FILES) as form:
+        for file in form.getlist("file"):
+            if isinstance(file, UploadFile) and file.filename:
+                await here.pet.documents.add(file.filename, await file.read(), user=here.user)
+    if "content" not in here.form:
+        return go("/documents")
     name = here.field("name")
     named = name if "." in name else f"{name}.md"
     await here.pet.documents.add(named, here.field("content"), user=here.user)

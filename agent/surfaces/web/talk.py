@@ -3,6 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from time import perf_counter
 from typing import Any
 
@@ -12,15 +13,20 @@ from starlette.responses import Response, StreamingResponse
 from agent.companion import Companion
 from agent.errors import HachiError
 from agent.surfaces.web.pages import Asked, Here, go, markdown, render
-from agent.surfaces.web.remembered import turn_of
+from agent.surfaces.web.remembered import candidates, told, turn_of
 from agent.surfaces.web.sign_in import require_visit
 from agent.types import Reply, TurnRequest
 from memory.errors import NotFound
+from memory.records import Conversation
 
 MESSAGES_SHOWN = 40
-"""Messages of the conversation on the page."""
-LEARNED = 200
-"""The newest facts, among which those of the shown messages are looked for."""
+"""Messages of a conversation on a page."""
+LEARNED = 1_000
+"""The newest facts of the time of the shown messages, among which theirs are looked for."""
+CONVERSATIONS = 50
+"""Conversations on a page."""
+BESIDE = 12
+"""The newest ones, beside another."""
 PAUSE = 0.05
 """Seconds between two pieces of an answer at least: each is the whole text so far."""
 PAUSE_RATIO = 10
@@ -34,7 +40,11 @@ router = APIRouter(dependencies=[Depends(require_visit)])
 @router.get("/")
 async def talk(here: Here) -> Response:
     """The private conversation."""
-    return await _page(here)
+    try:
+        one = await here.pet.conversations.get(_own(here), user=here.user)
+    except NotFound:
+        one = None
+    return await _page(here, one)
 
 
 @router.post("/talk")
@@ -44,7 +54,29 @@ async def say(here: Here) -> Response:
     await pet.people.note_zone(here.field("zone"), user=user)
     if "stream" in here.form:
         return StreamingResponse(_answer(pet, user, text), media_type="application/x-ndjson")
-    return await _page(here, await pet.respond(text, user=user) if text else None)
+    if text:
+        await pet.respond(text, user=user)
+    return await talk(here)
+
+
+@router.get("/conversations")
+async def conversations(here: Here) -> Response:
+    """All conversations, from whichever client."""
+    cursor = here.request.query_params.get("cursor")
+    found = await here.pet.conversations.list(user=here.user, limit=CONVERSATIONS, cursor=cursor)
+    return here.page("console/conversations.html", found=found, own=_own(here))
+
+
+@router.get("/conversations/{id:path}")
+async def conversation(here: Here, id: str) -> Response:
+    """One of them, from its newest messages back, or from before one of them."""
+    before = here.request.query_params.get("before")
+    return await _page(here, await here.pet.conversations.get(id, user=here.user), before)
+
+
+@router.post("/conversations/forget")
+async def forget_conversation(here: Here) -> Response:
+    return told(here, [await here.pet.conversations.forget_conversation(here.field("id"), user=here.user)])
 
 
 @router.get("/messages/{id}/why")
@@ -56,19 +88,35 @@ async def why(here: Here, id: str) -> Response:
     return go(f"/traces/{turn.id}")
 
 
-async def _page(here: Asked, reply: Reply | None = None) -> Response:
-    return here.page("console/talk.html", reply=reply, **await _said(here.pet, here.user))
+def _own(here: Asked) -> str:
+    """The id of the private conversation that the page goes on with."""
+    return TurnRequest("", here.user, here.pet.clock()).conversation_id
 
 
-async def _said(pet: Companion, user: str) -> dict[str, Any]:
-    """The newest messages of the private conversation, oldest first, and what was learned from each."""
-    conversation = TurnRequest("", user, pet.clock()).conversation_id
-    found = await pet.conversations.messages(user=user, limit=MESSAGES_SHOWN)
-    learned = defaultdict(list)
-    for memory in await pet.memories.list(user=user, limit=LEARNED):
-        learned[memory.message_id].append(memory)
-    shown = [message for message in reversed(found) if message.conversation_id == conversation]
-    return {"messages": shown, "learned": learned}
+async def _page(here: Asked, one: Conversation | None, before: str | None = None) -> Response:
+    newest = await here.pet.conversations.list(user=here.user, limit=BESIDE)
+    shown = await _said(here.pet, here.user, one.id, before) if one else {"messages": [], "earlier": None}
+    talks = before is None and (one is None or one.id == _own(here))
+    return here.page("console/talk.html", one=one, newest=newest, own=_own(here), talks=talks, **shown)
+
+
+async def _said(pet: Companion, user: str, conversation: str, before: str | None = None) -> dict[str, Any]:
+    """Messages of a conversation, oldest first; what was learned from each, and what it asks to forget; and
+    the message before which the earlier ones stand."""
+    found = await pet.conversations.messages(
+        user=user, limit=MESSAGES_SHOWN + 1, before=before, conversation=conversation
+    )
+    shown, learned, asked = found[MESSAGES_SHOWN - 1 :: -1], defaultdict(list), dict[str, Any]()
+    if shown:
+        times = [message.sent_at for message in shown]
+        since, until = min(times), max(times) + timedelta(minutes=1)
+        for memory in await pet.memories.list(user=user, limit=LEARNED, since=since, until=until):
+            learned[memory.message_id].append(memory)
+    for question, reply in zip(["", *(one.id for one in shown)], shown, strict=False):
+        if reply.asks is not None:
+            asked[reply.id] = await candidates(pet, user, reply.asks, question)
+    earlier = shown[0].id if len(found) > MESSAGES_SHOWN else None
+    return {"messages": shown, "learned": learned, "asked": asked, "earlier": earlier}
 
 
 async def _answer(pet: Companion, user: str, text: str) -> AsyncIterator[str]:
@@ -92,10 +140,10 @@ async def _answer(pet: Companion, user: str, text: str) -> AsyncIterator[str]:
 
 async def _turn(pet: Companion, user: str, reply: Reply) -> str:
     """The reply and the message before it, as the page shows them."""
-    said = await _said(pet, user)
+    said = await _said(pet, user, str(reply.conversation))
     end = next((at for at, one in enumerate(said["messages"], 1) if one.id == reply.message_id), 0)
     said["messages"] = said["messages"][max(0, end - 2) : end]
-    return _line(turn=render("console/messages.html", reply=reply, **said))
+    return _line(turn=render("console/messages.html", talks=True, **said))
 
 
 def _line(**values: Any) -> str:

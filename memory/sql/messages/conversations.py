@@ -9,6 +9,7 @@ from memory.records import Conversation
 from memory.sql.engine import Database
 from memory.sql.messages.message_rows import kept
 from memory.sql.messages.summaries import ConversationSummaries
+from memory.sql.messages.transcript import position_of
 from memory.sql.readable import messages_readable
 from memory.sql.tables import messages
 
@@ -22,11 +23,12 @@ async def conversations_of(
     now: datetime,
     limit: int,
     *,
-    before: int | None = None,
+    before: str | None = None,
     id: str | None = None,
 ) -> list[Conversation]:
     """The conversations that this audience may read something of, the one with the newest message first. With
-    `before`, those whose newest message stands before this position; with `id`, that one."""
+    `before`, those whose newest message is older than the one with this id; with `id`, that one. Raises
+    NotFound for a message that may not be read."""
     this = messages.c
     first, last = func.min(this.seq), func.max(this.seq)
     counted = select(
@@ -34,20 +36,18 @@ async def conversations_of(
     )
     counted = counted.where(messages_readable(audience), kept()).group_by(this.conversation_id)
     counted = counted.where(this.conversation_id == id) if id else counted
-    counted = counted.having(last < before) if before is not None else counted
+    if before is not None:
+        counted = counted.having(last < await position_of(database, before, audience))
     of = counted.order_by(last.desc()).limit(limit).subquery()
-    begin, end = messages.alias("begin"), messages.alias("end")
-    query = (
-        select(of, begin.c.place, func.substr(begin.c.text, 1, TITLE), begin.c.sent_at, end.c.sent_at)
-        .join(begin, begin.c.seq == of.c.first)
-        .join(end, end.c.seq == of.c.last)
-        .order_by(of.c.last.desc())
-    )
+    begin, end = messages.alias("begin").c, messages.alias("end").c
+    title = func.substr(begin.text, 1, TITLE)
+    query = select(of, begin.place, title, begin.sent_at, end.sent_at, end.id)
+    query = query.where(begin.seq == of.c.first, end.seq == of.c.last).order_by(of.c.last.desc())
     rows = await database.rows(query)
     summaries = await ConversationSummaries(database).texts([row[0] for row in rows], audience, now)
     return [
         Conversation(
-            id, str(Place.of_key(place)), title, many, started_at, last_at, last, summaries.get(id, "")
+            id, str(Place.of_key(place)), title, many, started_at, last_at, newest, summaries.get(id, "")
         )
-        for id, many, _, last, place, title, started_at, last_at in rows
+        for id, many, _, _, place, title, started_at, last_at, newest in rows
     ]

@@ -21,6 +21,7 @@ from sqlalchemy import (
     func,
     or_,
     select,
+    update,
 )
 from sqlalchemy.dialects.postgresql import Insert, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -219,10 +220,7 @@ class Transcript:
         query = select(messages).where(messages_readable(audience), kept())
         query = query.where(messages.c.conversation_id == conversation) if conversation else query
         if before is not None:
-            seen = select(messages.c.seq).where(messages.c.id == before, messages_readable(audience))
-            if not (found := await self._database.rows(seen)):
-                raise NotFound(f"there is no message {before!r} here to go on from")
-            query = query.where(messages.c.seq < found[0].seq)
+            query = query.where(messages.c.seq < await position_of(self._database, before, audience))
         rows = await self._database.rows(query.order_by(messages.c.seq.desc()).limit(limit))
         return await self._named_as_now(rows, audience)
 
@@ -236,6 +234,11 @@ class Transcript:
         if len(rows) != 1:
             raise NotFound(f"no message {id!r} of {user}'s; `hachi messages list` shows the ids")
         return to_message(rows[0])
+
+    async def dismiss(self, id: str, user: str) -> None:
+        """Have this reply to the user ask no longer whether to forget something."""
+        reply = (messages.c.id == id, messages.c.user_id == user, messages.c.role == "assistant")
+        await self._database.run(update(messages).where(*reply).values(asks=None))
 
     async def waiting(self, conversation: str, user: str, text: str) -> str | None:
         """The id of the user's newest message with this text in the conversation that waits for calls of a
@@ -356,6 +359,14 @@ class Transcript:
         )
         [[count]] = await self._database.rows(query)
         return int(count)
+
+
+async def position_of(database: Database, id: str, audience: Audience) -> int:
+    """The `seq` of this message. Raises NotFound for one that the audience may not read."""
+    seen = select(messages.c.seq).where(messages.c.id == id, messages_readable(audience))
+    for row in await database.rows(seen):
+        return int(row.seq)
+    raise NotFound(f"there is no message {id!r} here to go on from")
 
 
 def _is_signed(row: Any) -> bool:

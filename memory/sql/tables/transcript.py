@@ -33,6 +33,7 @@ messages = Table(
     Column(
         "follows", row_id, comment="the message that it follows, where a client went back to an earlier one"
     ),
+    Column("asks", JSON(none_as_null=True), comment="kinds and ids of what a reply asks whether to forget"),
     Index("ix_messages_conversation", "conversation_id", "seq"),
     Index("ix_messages_user", "user_id", "seq"),
     Index("ix_messages_place", "place", "seq"),

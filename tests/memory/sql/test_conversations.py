@@ -47,7 +47,7 @@ async def test_conversations_come_by_their_newest_message_in_parts(stack: Stack)
         await stack.receive(text, conversation=f"chat:{text}")
     first, *_ = found = await conversations_of(stack.database, ANNA, stack.clock.now, 1)
     assert [one.id for one in found] == ["chat:two"]
-    rest = await conversations_of(stack.database, ANNA, stack.clock.now, 5, before=first.last)
+    rest = await conversations_of(stack.database, ANNA, stack.clock.now, 5, before=first.newest)
     assert [(one.id, one.messages) for one in rest] == [("chat:one", 2), ("chat:three", 1)]
 
 

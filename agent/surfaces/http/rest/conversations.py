@@ -10,7 +10,8 @@ from agent.surfaces.http.authentication import Pet
 from agent.surfaces.http.rest.users import NEXT_HEADER, User
 from agent.surfaces.http.routes import api_routes
 from agent.types.arguments import Limit
-from agent.types.records_json import ConversationJson, ForgottenJson, conversation_json, forgotten_json
+from agent.types.records_json import ForgottenJson, forgotten_json
+from memory.records import Conversation
 
 router = api_routes("/api/users/{user}/conversations", tag="a person")
 
@@ -22,19 +23,19 @@ async def list_conversations(
     response: Response,
     limit: Limit = 50,
     cursor: Annotated[str | None, InQuery(max_length=200, description=f"`{NEXT_HEADER}` of a page")] = None,
-) -> list[ConversationJson]:
+) -> list[Conversation]:
     """List the conversations, the one with the newest message first, each with its summary. The header
     `x-next-cursor` leads to the next page."""
     found = await pet.conversations.list(user=user, limit=limit, cursor=cursor)
     if found.next:
         response.headers[NEXT_HEADER] = found.next
-    return [*map(conversation_json, found)]
+    return found
 
 
 @router.get("/{id:path}")
-async def get_conversation(user: User, id: str, pet: Pet) -> ConversationJson:
+async def get_conversation(user: User, id: str, pet: Pet) -> Conversation:
     """Return one conversation. `GET …/messages?conversation=` lists what was said in it."""
-    return conversation_json(await pet.conversations.get(id, user=user))
+    return await pet.conversations.get(id, user=user)
 
 
 @router.delete("/{id:path}")

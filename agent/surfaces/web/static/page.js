@@ -7,7 +7,7 @@ if (kept.theme === "dark" || kept.theme === "light") root.dataset.theme = kept.t
 
 // Times in the browser's zone, where the server does not know the person's; see templates.py.
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-const forms = { moment: "d b H:M:S", minute: "d b H:M", day: "d b Y", due: "a d b Y H:M", clock: "A d B Y, H:M:S Z" };
+const forms = { hour: "H:M", moment: "d b H:M:S", minute: "d b H:M", day: "d b Y", due: "a d b Y H:M", clock: "A d B Y, H:M:S Z" };
 function written(time, form) {
   const two = (number) => String(number).padStart(2, "0"), word = (options) => time.toLocaleString("en-US", options);
   const parts = {
@@ -213,7 +213,7 @@ document.addEventListener("DOMContentLoaded", () => {
   text?.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); talk.requestSubmit(); }
   });
-  if (said) toTheEnd();
+  if (said && !("still" in said.dataset)) toTheEnd();
   document.addEventListener("submit", (event) => {
     const question = event.target.dataset.confirm;
     if (question && !confirm(question)) event.preventDefault();

@@ -92,7 +92,7 @@ def test_conversations_are_listed_read_and_forgotten_whole(hachi):
     )
     assert "dm:mickael" in hachi("conversations", "list").out
     shown = hachi("conversations", "show", "dm:mickael", "--json").json
-    assert [line["role"] for line in shown["messages"]] == ["user", "assistant"]
+    assert [line["role"] for line in shown["transcript"]] == ["user", "assistant"]
     assert "(no summary yet)" in hachi("conversations", "show", "dm:mickael").out
     for verb, user in (("show", "lea"), ("delete", "lea")):
         other = hachi("conversations", verb, "dm:mickael", "--user", user)

@@ -15,8 +15,8 @@ from selenium.webdriver.support.ui import WebDriverWait
 from written_traces import HOSTILE, Written, a_turn, remembering
 
 from agent.surfaces.http.server import address_of, listening, server_of
-from agent.surfaces.web import trace_list
 from agent.surfaces.web.application import app
+from agent.tracing.store import follow
 from hachi import Companion, Settings
 
 
@@ -147,7 +147,7 @@ def test_two_chosen_traces_are_compared(browser, site):
 
 
 def test_a_new_turn_appears_in_a_live_list(browser, site, monkeypatch):
-    monkeypatch.setattr(trace_list, "PAUSE", 0.1)
+    monkeypatch.setattr(follow, "PAUSE", 0.1)
     press(browser, "l")
     until(browser, lambda: one(browser, "#told").text == "Live")
     site.written(a_turn("has this just been said?"))

@@ -10,7 +10,7 @@ from written_traces import a_turn
 from agent.surfaces.web.pages import markdown
 from memory.audience import PRIVATE
 
-PAGES = ("/", "/memories", "/tasks", "/documents", "/traces")
+PAGES = ("/", "/conversations", "/memories", "/tasks", "/documents", "/traces")
 
 
 @pytest.fixture
@@ -27,8 +27,16 @@ def text_of(answer):
 async def test_every_page_is_there_in_its_part_and_says_what_is_missing(ana):
     shown = " ".join([text_of(await ana.get(path)) for path in PAGES])
     for path, part in (*zip(PAGES, PAGES, strict=True), ("/statistics", "/traces"), ("/forget", "/memories")):
-        assert re.findall('href="([^"]+)" aria-current', (await ana.get(path)).text) == [part]
-    for missing in ("Say something", "Nothing is remembered yet", "no open task", "no document", "no trace"):
+        header = (await ana.get(path)).text.partition("<main")[0]
+        assert re.findall('href="([^"]+)" aria-current', header) == [part]
+    for missing in (
+        "You can say",
+        "Nothing was said yet",
+        "Nothing is remembered yet",
+        "no open task",
+        "no document",
+        "no trace",
+    ):
         assert missing in shown
 
 
@@ -187,6 +195,88 @@ async def test_what_was_asked_in_words_is_forgotten_once_it_is_confirmed(ana, pe
     assert "4711" not in (await ana.get("/")).text
 
 
+async def test_the_card_that_asks_what_to_forget_is_there_again_until_it_is_answered(ana, ask, pet):
+    await pet.respond("My bank PIN is 4711", user="ana", settle=True)
+    await pet.respond("please forget my bank PIN", user="ana")
+    await pet.respond("I keep bees", user="ana", settle=True)
+    for device in (ana, ask(person="ana")):
+        page = await device.get("/")
+        assert "Shall this be forgotten" in page.text
+        assert "2 messages and 2 replies go with it" in text_of(page)
+    [card] = re.findall(r'name="keep" value="([^"]+)"', page.text)
+    await pet.conversations.keep_asked(card, user="ben")
+    assert "Shall this be forgotten" in (await ana.get("/")).text
+    await ana.post("/forget", data={"keep": card})
+    assert "Shall this be forgotten" not in (await ana.get("/")).text
+    assert len(await pet.memories.list(user="ana")) == 2
+
+    await pet.respond("please forget my bank PIN", user="ana")
+    [fact] = [one for one in await pet.memories.list(user="ana") if "4711" in one.content]
+    await pet.memories.forget(fact.id, user="ana")
+    assert fact.id not in (await ana.get("/")).text, "it is forgotten already"
+
+
+async def test_conversations_are_read_in_slices_and_forgotten_whole(ana, pet):
+    said = [
+        {"id": f"m{at}", "author": "ana", "text": f"line {at}.", "sent_at": f"2026-01-01T10:{at}:00Z"}
+        for at in range(10, 60)
+    ]
+    await pet.conversations.import_messages(said, user="ana", conversation="chat:a%2F/b:ana")
+    for user in ("ana", "ben"):
+        await pet.respond(f"{user} is in acme", user=user, place="acme")
+    page = await ana.get("/conversations")
+    assert "line 10. 01 Jan 2026 · 50 messages" in text_of(page)
+    assert "ana is in acme 21 Nov 2026 · 1 message of yours in acme" in text_of(page)
+    [_, to] = re.findall('class="open" href="([^"]+)"', page.text)
+    newest = await ana.get(to)
+    assert ("line 59." in newest.text, "line 19." in newest.text) == (True, False)
+    [earlier] = re.findall(r'href="([^"]+)">Earlier', newest.text)
+    first = await ana.get(earlier)
+    assert ("line 10." in first.text, "line 20." in first.text, "Earlier" in first.text) == (
+        True,
+        False,
+        False,
+    )
+    assert "ben is in acme" not in text_of(await ana.get("/conversations/place:acme"))
+
+    page = await ana.post("/conversations/forget", data={"id": "chat:a%2F/b:ana"})
+    assert "Taken: 50 messages" in text_of(page)
+    for path in (to, "/conversations/dm:ben", "/conversations/x?before=y", "/conversations?cursor=x"):
+        assert (await ana.get(path)).status_code == 404
+    assert (await ana.post("/conversations/forget", data={"id": "dm:ben"})).status_code == 404
+    [undo] = re.findall(r'name="id" value="([^"]+)"', page.text)
+    await ana.post("/restore", data={"id": undo})
+    assert "line 59." in (await ana.get(to)).text
+
+
+async def test_latex_and_code_are_shown_as_they_are():
+    for shown in (r"$a_1 * b_2 * c$", r"\(x_{1} \* y\)", r"\[ \sum_i x_i \]", "$$a$$"):
+        assert f"<code>{shown}</code>" in markdown(f"So {shown}, you see")
+    for block in ("$$\na\n- b\n$$", "\\[\na\n= b\n\\]"):
+        assert f'<code class="language-latex">{block}\n</code>' in markdown(f"So\n{block}\nyou see")
+    for kept in ("It costs $5 or $10.", "from US$5 to US$7, *each*", "a \\* b"):
+        assert "<code>" not in markdown(kept)
+    assert "<code>$a$ `</code>" in markdown("`` $a$ ` ``")
+    assert 'language-sh">echo $A $B' in markdown("```sh\necho $A $B\n```")
+    assert len(markdown("\\(" * 100_000)) > 100_000
+
+
+async def test_what_was_remembered_is_seen_by_time_with_place_and_teller(ana, pet):
+    for day in (3, 30):
+        await pet.remember(f"Ana rowed on day {day}", user="ana", said_at=datetime(2026, 9, day, tzinfo=UTC))
+    await pet.remember("Ana sings", user="ana", place="acme/general")
+    await pet.remember("The office is closed", user="ben", everybody=True)
+    page = await ana.get("/memories")
+    assert "Nov 2026 2 Sep 2026 2" in text_of(page)
+    assert re.search("Ana sings [0-9:]+ · you in acme/general", text_of(page))
+    assert re.search("The office is closed [0-9:]+ · ben for everybody", text_of(page))
+    page = text_of(await ana.get("/memories?month=2026-09"))
+    assert page.index("30 Sep 2026") < page.index("Ana rowed on day 30") < page.index("Ana rowed on day 3 ")
+    assert "Ana sings" not in page
+    for month in ("2026-13", "x", "2026-9", "0000-01"):
+        assert (await ana.get("/memories", params={"month": month})).status_code == 400
+
+
 async def test_facts_and_messages_are_searched(ana, pet):
     await pet.respond("My sister Lucie is allergic to nuts", user="ana", settle=True)
     await pet.remember("Ana sails at night", user="ana")
@@ -238,6 +328,22 @@ async def test_documents_are_added_searched_and_removed(ana, pet):
     assert "/remove" not in page.text
 
 
+async def test_files_are_uploaded(ana, pet):
+    files = [
+        ("file", ("oars.md", b"# Oars\n\nOars are made of ash & oak.")),
+        ("file", ("b.txt", b"&" * 2_000)),
+    ]
+    assert (await ana.post("/documents", files=files)).headers["location"] == "/documents"
+    assert [one.path for one in await pet.documents.list(user="ana")] == ["b.txt", "oars.md"]
+    assert await pet.documents.list(user="ben") == []
+    for bad in (("file", ("x.bin", b"\x00\x01")), ("file", ("..", b"text"))):
+        assert (await ana.post("/documents", files=[bad])).status_code == 400
+    assert (await ana.post("/documents", files=[files[0]] * 21)).status_code == 400
+    assert (await ana.post("/documents", files=[("file", ("", b""))])).status_code in (303, 400)
+    long = {"name": "long", "content": "x" * 1_000_001}
+    assert "upload a file" in text_of(await ana.post("/documents", data=long))
+
+
 async def test_a_person_has_nothing_of_theirs_kept_and_takes_it_back(ana, pet):
     for wanted, told, kept in (("no", "nothing is kept, as you want", 0), ("yes", "Keep nothing of mine", 2)):
         await ana.post("/keep", data={"kept": wanted})
@@ -263,14 +369,27 @@ async def test_another_person_sees_and_changes_nothing_of_it(ana, ask, pet, writ
         assert secret not in shown
     [task] = await pet.components.tasks.list("ana", PRIVATE)
     [document] = await pet.documents.list(user="ana")
-    for path in (f"/memories/{memory.id}", f"/traces/{turn.id}", f"/traces/{turn.id}/json", "/traces/last"):
+    for path in (
+        "/conversations/dm:ana",
+        f"/memories/{memory.id}",
+        f"/traces/{turn.id}",
+        f"/traces/{turn.id}/json",
+        "/traces/last",
+    ):
         assert (await ben.get(path)).status_code == 404
     for path in (
         *(f"/memories/{memory.id}{act}" for act in ("", "/forget", "/undo")),
-        *(f"/messages/{message.id}/forget", f"/tasks/{task.id}", f"/documents/{document.id}/remove"),
+        *(
+            "/conversations/forget",
+            f"/messages/{message.id}/forget",
+            f"/tasks/{task.id}",
+            f"/documents/{document.id}/remove",
+        ),
         f"/traces/{turn.id}/test",
     ):
-        assert (await ben.post(path, data={"content": "mine", "status": "done"})).status_code == 404
+        assert (
+            await ben.post(path, data={"content": "mine", "status": "done", "id": "dm:ana"})
+        ).status_code == 404
     assert [one.content for one in await pet.memories.list(user="ana")] == [memory.content]
 
 
