@@ -20,6 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import GLOBAL, Audience, Place, user_key
 from memory.facts.compare import normalise
 from memory.index.bm25 import stems
+from memory.process.pace import unhurried
 from memory.sql.hidden import link_is_hidden, parts
 from memory.sql.messages.message_rows import kept
 from memory.sql.messages.speakers import HACHI
@@ -158,7 +159,8 @@ async def repeating(
         own = own.where(messages.c.sent_at >= min(told.at.values()))
     if scanned.most:
         own = own.order_by(messages.c.sent_at.desc()).limit(scanned.most)
-    rows = sorted(await connection.execute(own), key=attrgetter("seq"))  # by SQL it would read them all
+    rows = [row async for row in unhurried(await connection.execute(own))]
+    rows.sort(key=attrgetter("seq"))  # by SQL it would read them all
     gone = {*shown}
     rows = [row for row in rows if row.id not in gone]
     scanned = replace(scanned, upto=max([scanned.upto, *(row.seq for row in rows)]))

@@ -93,7 +93,7 @@ def _by_vector(lane: Lane, entry: Entry, vector: Any) -> "tuple[Scores, Mask]":
         length = float(np.linalg.norm(asked))
         if length and lane.matrix.shape[1] == len(asked):
             known = lane.matrix[: len(scores)]
-            scores[: len(known)] = known @ (asked / length)
+            scores[: len(known)] = np.vecdot(known, asked / length)  # in one thread, unlike `@`, and sooner
             return scores, entry.filled[lane.vector]
     return scores, np.zeros(len(scores), dtype=bool)
 

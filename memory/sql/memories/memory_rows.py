@@ -1,12 +1,15 @@
 """Converts rows of `memories` to `Memory` records; conditions and statements that several modules share."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import ColumnElement, and_, bindparam, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from memory.process.pace import unhurried
 from memory.records import Memory
 from memory.sql.memories.replacements import is_active, unexpired
 from memory.sql.readable import MEMORIES_READABLE
@@ -58,17 +61,19 @@ async def fetch(
         newest = select(memories.c.id).where(where)
         newest = newest.order_by(memories.c.created_at.desc(), memories.c.id.desc())
         where = memories.c.id.in_(newest.limit(limit))
-    return with_owners((await connection.execute(WITH_OWNERS.where(where), {"now": now})).all())
+    rows = await connection.execute(WITH_OWNERS.where(where), {"now": now})
+    return [memory async for memory in unhurried(_with_owners(rows))]
 
 
 def with_owners(rows: Iterable[Any]) -> list[Memory]:
-    """Memories with their active owners, from rows of one memory and one owner each."""
-    found: dict[str, tuple[Any, set[str]]] = {}
-    for row in rows:
-        _, owners = found.setdefault(row.id, (row, set()))
-        if row.owner is not None:
-            owners.add(row.owner)
-    return [_memory(row, owners) for row, owners in found.values()]
+    """Return memories with their active owners, from rows of one memory and one owner each, in order."""
+    return list(_with_owners(rows))
+
+
+def _with_owners(rows: Iterable[Any]) -> Iterator[Memory]:
+    for _, links in groupby(rows, key=attrgetter("id")):
+        first, *others = links
+        yield _memory(first, {row.owner for row in (first, *others) if row.owner is not None})
 
 
 def _memory(row: Any, owners: Iterable[str]) -> Memory:
