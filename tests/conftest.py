@@ -11,7 +11,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack, closing, contextmanager, nullcontext, suppress
+from contextlib import AsyncExitStack, closing, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -128,8 +128,6 @@ def _forget_settings(patch: pytest.MonkeyPatch) -> None:
 
 
 ROOT = Path(__file__).parent.parent
-REPEATS = pytest.StashKey[bool]()
-"""Whether a test runs hardly a line that no other one runs."""
 PRODUCT = ("prompts", "memory", "tools", "agent", "hachi")
 LIBRARIES = (
     "agents.testing aiohttp.web alembic.command asyncpg bs4 discord fastapi hypothesis mcp.server "
@@ -141,15 +139,11 @@ LIBRARIES = (
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
     """What is imported and collected, two million objects, is never garbage: looking through it again and
-    again takes a third of the collection's time and a tenth of the tests'. Libraries are imported before
-    coverage looks at each of their lines, and by those processes alone that run tests."""
+    again takes a third of the collection's time and a tenth of the tests'. Libraries are imported first."""
     gc.disable()
     if is_xdist_controller(session):
         return
     if is_xdist_worker(session):
-        if (plugin := session.config.pluginmanager.get_plugin("_cov")) and plugin.cov_controller:
-            # It starts coverage here twice: the first, which nobody reads, goes on where the second pauses.
-            plugin.cov_controller.cov.stop()
         with warnings.catch_warnings(action="ignore"):
             for name in LIBRARIES:
                 import_module(name)
@@ -159,59 +153,10 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     settings.load_profile("untimed")
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_collection(session: pytest.Session) -> Iterator[None]:
-    """Coverage sees the product imported, and no test collected: that would take as long again."""
-    if not (coverage := _coverage_of(session.config)):
-        return (yield)
-    for name in _modules():
-        import_module(name)
-    with _paused(coverage):
-        return (yield)
-
-
-def _modules() -> list[str]:
-    files = [file.relative_to(ROOT) for folder in PRODUCT for file in sorted((ROOT / folder).rglob("*.py"))]
-    files = [file for file in files if "migrations" not in file.parts and file.stem != "__main__"]
-    return [".".join(file.with_suffix("").parts).removesuffix(".__init__") for file in files]
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    coverage = item.stash.get(REPEATS, False) and _coverage_of(item.config)
-    with _paused(coverage) if coverage else nullcontext():
-        return (yield)
-
-
-def _coverage_of(config: pytest.Config) -> Any:
-    plugin = config.pluginmanager.get_plugin("_cov")
-    controller = plugin and plugin.cov_controller
-    return controller if controller and controller.started else None
-
-
-@contextmanager
-def _paused(coverage: Any) -> Iterator[None]:
-    coverage.pause()
-    try:
-        yield
-    finally:
-        coverage.resume()
-
-
 def pytest_collection_finish() -> None:
     gc.freeze()
     gc.enable()
     gc.set_threshold(50_000)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Coverage doubles the time of a test. It is taken of what a property does not find by chance, and of the
-    first case of several: the others mostly repeat its lines, so that the figure is rather too low."""
-    seen = set[str]()
-    for item in items:
-        function = item.nodeid.partition("[")[0]
-        item.stash[REPEATS] = bool(item.get_closest_marker("hypothesis")) or function in seen
-        seen.add(function)
 
 
 @pytest.fixture(autouse=True)

@@ -139,7 +139,6 @@ def test_recorded_outputs_of_models_give_what_the_user_must_see_and_keep():
             assert answer.message.startswith(shown), case["id"]
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("step", [17, pytest.param(1, marks=pytest.mark.slow)])
 def test_no_cut_of_a_recorded_output_shows_our_json(step):
     for case in RECORDED:
