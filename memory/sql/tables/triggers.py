@@ -63,13 +63,17 @@ def _log_named(entry: str) -> str:
 
 
 _IS_HIDDEN = "EXISTS (SELECT 1 FROM hidden WHERE row_id = {id} AND kind IN ('message', 'told'))"
-_BEFORE = f"""INSERT INTO changes (tx, owner, kind, id)
-    SELECT DISTINCT {{tx}}, 'user:' || before.user_id, 'message', NEW.id FROM (
-        SELECT user_id, role FROM messages WHERE NEW.place <> '' AND place = NEW.place
-        AND conversation_id = NEW.conversation_id AND seq < NEW.seq
-        AND NOT {_IS_HIDDEN.format(id="messages.id")} ORDER BY seq DESC LIMIT 2
-    ) AS before WHERE before.role = 'user' AND (NEW.role <> 'user' OR before.user_id <> NEW.user_id)"""
-"""Log a new message in a place for who wrote the two before it, whose windows it is in."""
+_TALK = f"""SELECT user_id, role FROM messages WHERE NEW.place <> '' AND place = NEW.place
+    AND conversation_id = NEW.conversation_id AND NOT {_IS_HIDDEN.format(id="messages.id")}"""
+_BESIDE = f"""INSERT INTO changes (tx, owner, kind, id)
+    SELECT DISTINCT {{tx}}, 'user:' || beside.user_id, 'message', NEW.id FROM (
+        SELECT * FROM ({_TALK} AND seq < NEW.seq ORDER BY seq DESC LIMIT 2) AS before
+        UNION ALL SELECT * FROM ({_TALK} AND seq > NEW.seq ORDER BY seq LIMIT 2) AS after
+    ) AS beside WHERE beside.role = 'user' AND (NEW.role <> 'user' OR beside.user_id <> NEW.user_id)"""
+"""Log a new message in a place for who wrote the two before and after it, whose windows it is in."""
+_AT_COMMIT = "message_beside"
+"""The trigger that PostgreSQL runs at a commit: while two transactions are open, neither sees the other's
+messages."""
 _UNSEEN = f"NOT {_IS_HIDDEN.format(id='OLD.id')}"
 _DOCUMENT = "'documents of ' || knowledge_documents.owner"
 _OF_SUMMARY = f"{_log('summary', 'OLD.owner', 'OLD.id')}; {_NO_VECTORS}"
@@ -95,7 +99,8 @@ _TRIGGERS = {
         _log("memory", "owner", "memory_id", "FROM memory_owners WHERE memory_id = NEW.id"),
     ),
     "memory_gone": ("AFTER DELETE ON memories FOR EACH ROW", f"{_log_olds('OLD.id')}; {_NO_VECTORS}"),
-    "message_made": ("AFTER INSERT ON messages FOR EACH ROW", f"{_log_message('NEW')}; {_BEFORE}"),
+    "message_made": ("AFTER INSERT ON messages FOR EACH ROW", _log_message("NEW")),
+    "message_beside": ("AFTER INSERT ON messages FOR EACH ROW", _BESIDE),
     "message_moved": (
         "AFTER UPDATE OF seq ON messages FOR EACH ROW",
         _log_message("NEW", around=True),
@@ -172,7 +177,10 @@ def create_triggers(connection: Connection) -> None:
             connection.exec_driver_sql(ON_SQLITE[name])
         else:
             connection.exec_driver_sql(_FUNCTION.format(name, _BODIES[name]))
-            connection.exec_driver_sql(f"CREATE TRIGGER {name} {when} EXECUTE FUNCTION {name}()")
+            made = f"TRIGGER {name} {when} EXECUTE FUNCTION {name}()"
+            if name == _AT_COMMIT:
+                made = f"CONSTRAINT {made.replace(' FOR EACH', ' DEFERRABLE INITIALLY DEFERRED FOR EACH')}"
+            connection.exec_driver_sql(f"CREATE {made}")
 
 
 def drop_triggers(connection: Connection) -> None:

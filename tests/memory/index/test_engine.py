@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -217,8 +217,13 @@ def alike(one: Any, other: Any) -> bool:
     )
 
 
+ONE_SAYS, OTHER_ANSWERS = ("say", 0, 1, "dogs", "user"), ("say", 1, 1, "cats", "user")
+
+
 @on_both
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example([(0, ("read",)), (0, ONE_SAYS), (1, OTHER_ANSWERS), (0, ("end",)), (0, ("read",)), (1, ("end",))])
+@example([(0, ("read",)), (0, ONE_SAYS), (1, OTHER_ANSWERS), (1, ("end",)), (0, ("read",)), (0, ("end",))])
 @given(acts=st.lists(act, min_size=4, max_size=30))
 async def test_it_shows_what_a_fresh_one_does_in_whatever_order_others_commit(
     stack: Stack, another: Stack, several_connections: None, acts: list[Any]
