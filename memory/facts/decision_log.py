@@ -25,7 +25,7 @@ REDACTED = "[redacted]"
 
 
 @dataclass(slots=True)
-class _Told:
+class _PersonRun:
     """What one person told in a run, and what was decided on it."""
 
     messages: dict[str, int] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class _Told:
     """With the id of the message that stated the fact."""
 
 
-_run: ContextVar[dict[str, _Told] | None] = ContextVar("decision_run", default=None)
+_run: ContextVar[dict[str, _PersonRun] | None] = ContextVar("decision_run", default=None)
 
 
 @contextmanager
@@ -45,7 +45,7 @@ def decision_run(facts: Facts = "on") -> Iterator[None]:
     if _run.get() is not None:
         yield
         return
-    told: dict[str, _Told] = {}
+    told: dict[str, _PersonRun] = {}
     token = _run.set(told)
     try:
         yield
@@ -58,23 +58,23 @@ def decision_run(facts: Facts = "on") -> Iterator[None]:
 def extracted(facts: Sequence[CandidateFact]) -> None:
     """Count these facts in the current run."""
     for fact in facts:
-        told = _told(fact.origin)
+        told = _run_of(fact.origin)
         told.messages[fact.origin.said] = len(fact.origin.said)
         told.extracted += 1
 
 
 def decided(origin: Provenance, decision: Decision) -> None:
     """Add a durable decision to the current run."""
-    _told(origin).decisions.append((decision, origin.message_id))
+    _run_of(origin).decisions.append((decision, origin.message_id))
 
 
-def _told(origin: Provenance) -> _Told:
+def _run_of(origin: Provenance) -> _PersonRun:
     run = _run.get()
     assert run is not None, "decisions are made inside a decision_run"
-    return run.setdefault(origin.user, _Told())
+    return run.setdefault(origin.user, _PersonRun())
 
 
-def _line(user: str, told: _Told) -> dict[str, object]:
+def _line(user: str, told: _PersonRun) -> dict[str, object]:
     return {
         "event": "memory_decision",
         "user_id": user,

@@ -18,7 +18,7 @@ from memory.facts.compare import same_words
 from memory.facts.decide import Case, Resolution, Step, lacking_owners
 from memory.facts.derived import withhold
 from memory.facts.refusal import states
-from memory.facts.similar import Searched, SimilarFacts
+from memory.facts.similar import SimilarFacts, SimilarSearch
 from memory.index import vectors
 from memory.records import Decision, Draft, Memory
 from memory.sql.engine.errors import Overtaken
@@ -27,10 +27,10 @@ from memory.sql.memories.store import MemoryStore
 from memory.sql.rests_on import record
 from memory.text.short_ids import read_id
 
-NOT_SEARCHED = Searched(frozenset(), (), {}, None)
+NOT_SEARCHED = SimilarSearch(frozenset(), (), {}, None)
 
 
-class Settled(NamedTuple):
+class StoredDecision(NamedTuple):
     """A decision that was stored."""
 
     decision: Decision
@@ -46,8 +46,8 @@ class FactRows:
     importance_floor: float
 
     async def settle(
-        self, connection: AsyncConnection, candidate: CandidateFact, searched: Searched
-    ) -> Settled:
+        self, connection: AsyncConnection, candidate: CandidateFact, searched: SimilarSearch
+    ) -> StoredDecision:
         """Decide by what was `searched` and told since, and store that. Raises Overtaken where what it rests
         on has changed."""
         origin = candidate.origin
@@ -60,7 +60,7 @@ class FactRows:
         case = await self._read(connection, candidate, searched)
         decision, resolution = case.decide(self.importance_floor)
         if resolution is None:
-            return Settled(decision, case, None)
+            return StoredDecision(decision, case, None)
         worded_so = candidate.still_valid(case.worded_so)
         if not searched.owners.issuperset(lacking_owners(candidate, worded_so)):
             raise Overtaken(f"{self.store.database.where}: what was known already has just ended; try again")
@@ -74,9 +74,11 @@ class FactRows:
             here = set() if resolution.new else {resolution.memory.id}  # a new one rests on its message
             for id in sorted(here.union(known)):
                 await record(connection, id, [origin.message_id], "stated")
-        return Settled(decision, case, resolution.memory)
+        return StoredDecision(decision, case, resolution.memory)
 
-    async def _read(self, connection: AsyncConnection, candidate: CandidateFact, searched: Searched) -> Case:
+    async def _read(
+        self, connection: AsyncConnection, candidate: CandidateFact, searched: SimilarSearch
+    ) -> Case:
         """Read what the decision rests on. The rows alone decide if the message is gone, or the fact private
         or ended."""
         stated_in = candidate.origin.message_id if candidate.origin.live else None

@@ -39,7 +39,7 @@ OFFERED = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Searched:
+class SimilarSearch:
     """What a search found near a candidate, before the transaction that decides on it."""
 
     owners: frozenset[str]
@@ -82,7 +82,7 @@ class SimilarFacts:
     consolidated: bool = False
     """Whether a consolidation rules on what is said in a turn, so that the judge need not."""
 
-    async def search(self, candidate: CandidateFact, owners: Collection[str]) -> Searched:
+    async def search(self, candidate: CandidateFact, owners: Collection[str]) -> SimilarSearch:
         """Look for these owners' memories to compare with, before the transaction: nobody waits with a
         connection in hand."""
         found = await self._search(candidate.draft.content, candidate.vector, owners, candidate.now)
@@ -90,7 +90,7 @@ class SimilarFacts:
         ids += [candidate.draft.replaces] if candidate.draft.replaces else []
         cosine = {hit.id: hit.score for hit in found.dense}
         recalled = await self._recalled(candidate, cosine)
-        return Searched(frozenset(owners), tuple(ids), cosine, found.since, recalled)
+        return SimilarSearch(frozenset(owners), tuple(ids), cosine, found.since, recalled)
 
     async def _recalled(self, candidate: CandidateFact, cosine: Mapping[str, float]) -> frozenset[str]:
         """Return the ids of memories that the candidate says in other words, and its message does not
@@ -115,7 +115,7 @@ class SimilarFacts:
         self,
         connection: AsyncConnection,
         candidate: CandidateFact,
-        searched: Searched,
+        searched: SimilarSearch,
         stated_in: str | None = None,
     ) -> Case:
         """Read what the owners know: the same words, what was found, and what was told since. Raises NotFound

@@ -16,9 +16,9 @@ from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.compare import Verdict
 from memory.facts.decide import RULINGS, Case, Ruling, as_candidate, figures_of, ruled_decision, step_of
 from memory.facts.decision_log import Facts, decided, decision_run, extracted
-from memory.facts.fact_rows import FactRows, Settled
+from memory.facts.fact_rows import FactRows, StoredDecision
 from memory.facts.refusal import refusal
-from memory.facts.similar import Searched, SimilarFacts
+from memory.facts.similar import SimilarFacts, SimilarSearch
 from memory.index.embedders import embed_if_possible
 from memory.index.indexing import Indexing
 from memory.process.spans import note, span
@@ -68,7 +68,7 @@ class FactWriter:
         with decision_run(self.logged), span("decision"):
             extracted(facts)
             for fact, refused in zip(facts, refusals, strict=True):
-                settled = Settled(refused, Case.of(fact), None) if refused else await self.decide(fact)
+                settled = StoredDecision(refused, Case.of(fact), None) if refused else await self.decide(fact)
                 decisions.append(settled.decision)
                 cases.append(settled.case)
                 self.note(fact.origin, settled.decision)
@@ -132,17 +132,17 @@ class FactWriter:
             return known
         return replace(draft, replaces=None)  # the id is a wrong one: both stay
 
-    async def decide(self, candidate: CandidateFact) -> Settled:
+    async def decide(self, candidate: CandidateFact) -> StoredDecision:
         """Decide on a candidate, and store that."""
 
-        async def read_then_write() -> Settled:
+        async def read_then_write() -> StoredDecision:
             now, searched = await self._prepare(candidate)
             async with self.database.write(lock=candidate.origin.owners) as connection:
                 return await self.rows.settle(connection, now, searched)
 
         return await retried(read_then_write)
 
-    async def _prepare(self, candidate: CandidateFact) -> tuple[CandidateFact, Searched]:
+    async def _prepare(self, candidate: CandidateFact) -> tuple[CandidateFact, SimilarSearch]:
         """Read and search what the decision rests on."""
         origin = candidate.origin
         if candidate.draft.replaces:  # another writer may have replaced it since

@@ -21,10 +21,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import GLOBAL, Place, owners_of, user_key
 from memory.forgetting.replies import (
-    NOT_SCANNED,
+    NONE_COMPARED,
     TELLING,
-    Scanned,
-    Told,
+    ComparedReplies,
+    ForgottenTexts,
     answers_to,
     compare,
     read_by,
@@ -66,7 +66,7 @@ class Reach:
     """The ids of the replies that stay although they were written with it in view."""
     tasks: frozenset[str] = frozenset()
     entries: frozenset[str] = frozenset()
-    scanned: Scanned = NOT_SCANNED
+    scanned: ComparedReplies = NONE_COMPARED
 
     @property
     def ids(self) -> frozenset[str]:
@@ -85,7 +85,7 @@ async def reach_of(
     named: ForgetCandidate,
     user: str,
     now: datetime,
-    scanned: Scanned = NOT_SCANNED,
+    scanned: ComparedReplies = NONE_COMPARED,
 ) -> Reach:
     """Return what goes with what the person names; their message that asks for it goes too."""
     match named.kind:
@@ -109,7 +109,7 @@ async def of_fact(
     user: str,
     now: datetime,
     asked_in: str = "",
-    scanned: Scanned = NOT_SCANNED,
+    scanned: ComparedReplies = NONE_COMPARED,
 ) -> Reach:
     """Return what goes with a memory; its `links` are empty if the person did not state it."""
     links, shared = await with_replaced(connection, [id], user, now)
@@ -128,7 +128,7 @@ async def of_messages(
     user: str,
     now: datetime,
     asked_in: str = "",
-    scanned: Scanned = NOT_SCANNED,
+    scanned: ComparedReplies = NONE_COMPARED,
 ) -> Reach:
     """Return what goes with these messages of the person, and replies to them."""
     reach, shared = await _of_said(connection, ids, user, now)
@@ -173,7 +173,7 @@ async def of_person(
     user: str,
     places: Collection[str],
     now: datetime,
-    scanned: Scanned = NOT_SCANNED,
+    scanned: ComparedReplies = NONE_COMPARED,
 ) -> Reach:
     """Return all that is a person's, with the replies to others in these places that were shown and contain
     it."""
@@ -193,7 +193,7 @@ async def of_person(
     theirs = {*(fact.id for fact in alone), *(row.id for row in mine), *summaries}
     others = await shown_to_others(connection, user, theirs, places)
     whole = [row.text async for row in unhurried(said) if len(stems(row.text)) >= TELLING]
-    told = Told(user, [*(fact.content for fact in alone), *whole], at=_told_at(alone, said))
+    told = ForgottenTexts(user, [*(fact.content for fact in alone), *whole], at=_told_at(alone, said))
     scanned = await compare(connection, told, others.values(), scanned)
     told_in = frozenset(row.id for row in said)
     everybodys = {id for id, owner in links if owner == GLOBAL}
@@ -227,7 +227,7 @@ async def _with_replies(
     text = select(messages.c.text, messages.c.sent_at).where(messages.c.id.in_(own - {asked_in}))
     said = (await connection.execute(text)).all()
     contents = [fact.content for fact in reach.facts]
-    told = Told(reach.person, contents, [row.text for row in said], _told_at(reach.facts, said))
+    told = ForgottenTexts(reach.person, contents, [row.text for row in said], _told_at(reach.facts, said))
     gone = own.union(fact.id for fact in reach.facts)
     answers = reach.replies | await answers_to(connection, own)
     counted = reach.scanned.most is not None

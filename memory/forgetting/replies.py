@@ -95,7 +95,7 @@ def _addresses(run: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ForgottenTexts:
     """What a person told that goes, as a reply may repeat it."""
 
     person: str
@@ -123,7 +123,7 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Scanned:
+class ComparedReplies:
     """The replies that were compared before the transaction, and which of them repeat what goes."""
 
     upto: int = 0
@@ -134,8 +134,8 @@ class Scanned:
     """Compare no more than so many of the newest."""
 
 
-NOT_SCANNED = Scanned()
-PREVIEWED = Scanned(most=300)
+NONE_COMPARED = ComparedReplies()
+PREVIEWED = ComparedReplies(most=300)
 """For a count to show before a forgetting, which reads all."""
 
 _COLUMNS = (messages.c.id, messages.c.seq, messages.c.place, messages.c.text, messages.c.sent_at)
@@ -145,11 +145,11 @@ REPLIES = select(*_COLUMNS).where(messages.c.role == literal_column("'assistant'
 
 async def repeating(
     connection: AsyncConnection,
-    told: Told,
+    told: ForgottenTexts,
     shown: Collection[str],
     where: ColumnElement[bool],
-    scanned: Scanned,
-) -> Scanned:
+    scanned: ComparedReplies,
+) -> ComparedReplies:
     """Return the replies that meet the condition and repeat what was told: of those to the person, and those
     `shown` one of these ids or a reply that repeats it. `scanned` ones are not compared again."""
     own = REPLIES.where(where, messages.c.user_id == told.person)
@@ -180,12 +180,16 @@ async def repeating(
 
 
 async def compare(
-    connection: AsyncConnection, told: Told, replies: Iterable[Any], scanned: Scanned
-) -> Scanned:
+    connection: AsyncConnection, told: ForgottenTexts, replies: Iterable[Any], scanned: ComparedReplies
+) -> ComparedReplies:
     """Add to `scanned` those of these replies that repeat what was told, unless somebody else told it there
     too."""
     names = await _names_of(connection, told.person)
-    others, compared, found = _Others(connection, told.person), set(scanned.compared), set(scanned.found)
+    others, compared, found = (
+        _OthersStatements(connection, told.person),
+        set(scanned.compared),
+        set(scanned.found),
+    )
     by_word = told.messages_by_word(names)
     for reply in replies:
         if reply.id in compared:
@@ -200,7 +204,7 @@ async def compare(
 
 
 @dataclass(frozen=True)
-class _Others:
+class _OthersStatements:
     """What people other than this one told, by where it is known."""
 
     connection: AsyncConnection

@@ -23,10 +23,11 @@ from memory.index.indexing import Indexing
 from memory.process.spans import note, span
 from memory.records import Hit, Memory, Message
 from memory.search.explanation import Explanation
-from memory.search.found_rows import (
-    FoundRow,
-    FoundRows,
-    Wanted,
+from memory.search.ranking import DEPTH, ENTRY_OF, rank
+from memory.search.search_rows import (
+    SearchRequest,
+    SearchRow,
+    SearchRows,
     around,
     fact_row,
     message_row,
@@ -34,7 +35,6 @@ from memory.search.found_rows import (
     summary_row,
     without,
 )
-from memory.search.ranking import DEPTH, ENTRY_OF, rank
 from memory.search.time_ranges import time_span
 from memory.sql.memories.store import MemoryStore
 from memory.sql.messages.message_rows import Line
@@ -63,7 +63,7 @@ NO_ALIASES = Aliases()
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """What a search found."""
 
     hits: Sequence[Hit]
@@ -112,7 +112,7 @@ class Recall:
         by_itself: bool = False,
         asking: str | None = None,
         zone: tzinfo = UTC,
-    ) -> Found:
+    ) -> SearchResult:
         """Find facts, messages and summaries that match the question, best first; without one the newest.
 
         `subjects` selects facts with one of these tags, `author` what a person of this name, or the
@@ -121,14 +121,14 @@ class Recall:
         `zone` is that of a named day. The first `limit` hits count as recalled.
         """
         if not audience.keys or limit < 1:
-            return Found(())
+            return SearchResult(())
         with span("search", query=question, audience=audience.keys, limit=limit, subjects=list(subjects)):
             now = self.clock().astimezone(zone)
             narrowed = (frozenset(exclude), kinds, since, until, author, by_itself, asking)
-            wanted = Wanted(question, audience, now, limit, *narrowed)
+            wanted = SearchRequest(question, audience, now, limit, *narrowed)
             if not question.strip():
                 aliases = await self.aliases(audience)
-                found = Found(await self._newest(wanted, aliases.of(tags(subjects))))
+                found = SearchResult(await self._newest(wanted, aliases.of(tags(subjects))))
             else:
                 found = await self._matching(wanted, subjects)
                 if not (found.hits or author or subjects):
@@ -191,7 +191,7 @@ class Recall:
                 self._recalled |= recalled
                 raise
 
-    async def _matching(self, wanted: Wanted, subjects: Collection[str]) -> Found:
+    async def _matching(self, wanted: SearchRequest, subjects: Collection[str]) -> SearchResult:
         aliases = await self.aliases(wanted.audience)
         text = aliases.widened(wanted.question)
         authors = await self.transcript.speakers.authors(wanted.audience)
@@ -234,7 +234,7 @@ class Recall:
         candidates = {id: one for id, one in candidates.items() if id not in wanted.exclude}
         note(candidates=Explanation(lanes, candidates, ranked, wanted.limit, wanted.exclude))
         hits = [replace(rows[id].hit, score=score) for id, score in ranked if score > 0.0]
-        return Found(hits, best, known, rankings.partial, aliases)
+        return SearchResult(hits, best, known, rankings.partial, aliases)
 
     def _full(self, rarity: float) -> dict[str, float]:
         """Return what a text that fits the question scores, by lane."""
@@ -243,12 +243,12 @@ class Recall:
         words = {"words": rarity, "window_words": WINDOW_WORDS * rarity}
         return words | dict.fromkeys(DENSE, cosine)
 
-    async def _newest(self, wanted: Wanted, subjects: Collection[str]) -> list[Hit]:
+    async def _newest(self, wanted: SearchRequest, subjects: Collection[str]) -> list[Hit]:
         """Return the newest statements and summaries, those first; with `subjects`, the newest facts with one
         of these tags. Leaves out messages of listed facts."""
         exclude, limit = wanted.exclude, wanted.limit
         times: dict[str, Any] = {"since": wanted.since, "until": wanted.until}
-        found, evidence = dict[str, FoundRow](), set[str | None]()
+        found, evidence = dict[str, SearchRow](), set[str | None]()
         if "memory" in wanted.kinds:
             most = None if wanted.author else limit + len(exclude)
             listed = await self.store.newest(wanted.audience, wanted.now, most, subjects, **times)
@@ -268,12 +268,14 @@ class Recall:
         hits.sort(key=lambda hit: (hit.kind == "summary", hit.created_at), reverse=True)
         return [replace(hit, score=1.0) for hit in hits[:limit]]
 
-    async def _newest_of(self, authors: Collection[str], wanted: Wanted) -> list[Hit]:
+    async def _newest_of(self, authors: Collection[str], wanted: SearchRequest) -> list[Hit]:
         """Return the newest statements of the people whom a question names that found nothing."""
         listed = [await self._newest(replace(wanted, author=author), ()) for author in sorted(authors)]
         return [hit for hits in zip_longest(*listed) for hit in hits if hit][: wanted.limit]
 
-    async def _rows(self, rankings: Rankings, wanted: Wanted) -> tuple[FoundRows, Mapping[str, Message]]:
+    async def _rows(
+        self, rankings: Rankings, wanted: SearchRequest
+    ) -> tuple[SearchRows, Mapping[str, Message]]:
         """Return the rows of the index's hits, and the replies among them, which are no evidence."""
         ids: dict[Kind, set[str]] = {kind: set() for kind in KINDS}
         for hit in (hit for name in LANES for hit in getattr(rankings, name)):
@@ -287,7 +289,7 @@ class Recall:
         found |= {id: summary_row(summary) for id, summary in summaries.items()}
         return await self._by_author(found, wanted), replies
 
-    async def _by_author(self, found: FoundRows, wanted: Wanted) -> FoundRows:
+    async def _by_author(self, found: SearchRows, wanted: SearchRequest) -> SearchRows:
         """Return what a person of the wanted name said. Who is called exactly so is meant before others."""
         if not wanted.author:
             return found
@@ -320,6 +322,6 @@ def _further(
     return further
 
 
-def _is_reply(message: Message, wanted: Wanted) -> bool:
+def _is_reply(message: Message, wanted: SearchRequest) -> bool:
     """Return whether the companion said it, and nobody asks for what one author said."""
     return message.role == "assistant" and not wanted.author

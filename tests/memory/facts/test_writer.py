@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from memory.audience import Audience
 from memory.errors import StoreUnavailable
 from memory.facts.candidate import CandidateFact, Provenance
-from memory.facts.similar import Doubt, Searched
+from memory.facts.similar import Doubt, SimilarSearch
 from memory.records import MAX_CONTENT, Decision, Draft, Hit, Memory
 from memory.sql.engine.errors import Overtaken
 from memory.sql.tables import memories
@@ -399,7 +399,9 @@ async def test_what_another_process_tells_between_the_search_and_the_decision_is
     await stack.remember(ALIAS, "mickael")
     search, searched = stack.similar.search, list[CandidateFact]()
 
-    async def search_and_then_the_other_tells(candidate: CandidateFact, owners: Collection[str]) -> Searched:
+    async def search_and_then_the_other_tells(
+        candidate: CandidateFact, owners: Collection[str]
+    ) -> SimilarSearch:
         found = await search(candidate, owners)
         searched.append(candidate)
         if len(searched) == 1:

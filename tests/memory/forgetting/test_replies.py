@@ -4,7 +4,7 @@ from time import process_time
 
 import pytest
 
-from memory.forgetting.replies import Told, repeats
+from memory.forgetting.replies import ForgottenTexts, repeats
 
 ANN = "ann"
 MARCH = "My mum's birthday is on March 3rd."
@@ -74,5 +74,5 @@ MINE, OURS = "Oui, il est à moi.", "Es ist mir wichtig. Ich kann nicht warten!"
 def test_a_reply_quotes_a_message_by_words_that_stand_together(
     quotes: bool, message: str, reply: str
 ) -> None:
-    told = Told(ANN, [], [message])
+    told = ForgottenTexts(ANN, [], [message])
     assert told.repeated_in(reply, ANN, told.messages_by_word(ANN)) == [message] * quotes

@@ -13,7 +13,7 @@ from memory.sql.messages.summaries import ActiveConversation
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SearchRequest:
     question: str
     audience: Audience
     now: datetime
@@ -31,17 +31,17 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundRow:
+class SearchRow:
     hit: Hit
     """As it is shown, without its score."""
     candidate: Candidate
 
 
-FoundRows = Mapping[str, FoundRow]
+SearchRows = Mapping[str, SearchRow]
 """By id."""
 
 
-def fact_row(memory: Memory) -> FoundRow:
+def fact_row(memory: Memory) -> SearchRow:
     hit = Hit(memory.id, "memory", memory.content, 0.0, memory.created_at, memory.message_id, memory=memory)
     candidate = Candidate(
         "memory",
@@ -53,25 +53,25 @@ def fact_row(memory: Memory) -> FoundRow:
         uses=memory.uses,
         last_accessed_at=memory.last_accessed_at,
     )
-    return FoundRow(hit, candidate)
+    return SearchRow(hit, candidate)
 
 
-def message_row(message: Message, seq: int = 0) -> FoundRow:
+def message_row(message: Message, seq: int = 0) -> SearchRow:
     text, author, at = message.text, message.author, message.sent_at
     candidate = Candidate("message", text, author, at, conversation=message.conversation_id, seq=seq)
-    return FoundRow(Hit(message.id, "message", text, 0.0, at, message.id, author), candidate)
+    return SearchRow(Hit(message.id, "message", text, 0.0, at, message.id, author), candidate)
 
 
-def summary_row(conversation: ActiveConversation) -> FoundRow:
+def summary_row(conversation: ActiveConversation) -> SearchRow:
     text, at = conversation.summary, conversation.updated_at
-    return FoundRow(Hit(conversation.id, "summary", text, 0.0, at), Candidate("summary", text, "", at))
+    return SearchRow(Hit(conversation.id, "summary", text, 0.0, at), Candidate("summary", text, "", at))
 
 
-def without(found: FoundRows, ids: Collection[str]) -> FoundRows:
+def without(found: SearchRows, ids: Collection[str]) -> SearchRows:
     return {id: row for id, row in found.items() if id not in ids}
 
 
-def around(found: FoundRows, id: str | None, among: Collection[str]) -> Iterable[str]:
+def around(found: SearchRows, id: str | None, among: Collection[str]) -> Iterable[str]:
     """List a message, and those of these ids whose windows it is in."""
     if asking := found.get(id or ""):
         for other, row in found.items():
@@ -81,7 +81,7 @@ def around(found: FoundRows, id: str | None, among: Collection[str]) -> Iterable
                 yield other
 
 
-def said_by(found: FoundRows, authors: Collection[str], names: Mapping[str, str]) -> FoundRows:
+def said_by(found: SearchRows, authors: Collection[str], names: Mapping[str, str]) -> SearchRows:
     """Keep what these people said; `names` are the tellers' names. Summaries have no author."""
     theirs = {}
     for id, row in found.items():
