@@ -34,7 +34,6 @@ from memory.text.ttl import describe
 Near = Sequence[tuple[Memory, Verdict]]
 
 _ORDER = ("same", "subsumed", "contradiction", "outdated", "different")
-NO_ALIASES = Aliases()
 CORRECTED_BEFORE = "said before what it is to correct"
 
 Ruling = Literal["replaces", "same", "ignore"]
@@ -174,9 +173,7 @@ def as_candidate(memory: Memory, origin: Provenance, now: datetime) -> Candidate
     return CandidateFact(draft, said, None, now)
 
 
-def allowed(
-    candidate: CandidateFact, old: Memory, verdict: Verdict, aliases: Aliases = NO_ALIASES
-) -> Verdict:
+def allowed(candidate: CandidateFact, old: Memory, verdict: Verdict, aliases: Aliases) -> Verdict:
     """Return the verdict, or "different" where it may not be followed: what is taken for known loses no
     value, only a newer statement replaces, and a temporary one ends no permanent one. Of two that say the
     same in other words the newer one stays, or the one that says more."""
@@ -201,7 +198,7 @@ def allowed(
 
 
 def step_of(
-    candidate: CandidateFact, new: Memory, old: Memory, ruling: Ruling, aliases: Aliases = NO_ALIASES
+    candidate: CandidateFact, new: Memory, old: Memory, ruling: Ruling, aliases: Aliases
 ) -> Step | None:
     """Return which of two stored facts a ruling supersedes, and for which owners; None if it changes
     nothing."""

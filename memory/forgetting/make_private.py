@@ -11,6 +11,7 @@ from memory.errors import NotFound
 from memory.facts.compare import content_key
 from memory.facts.derived import withhold
 from memory.forgetting.reach import of_fact
+from memory.forgetting.replies import said_in
 from memory.process.spans import new_id
 from memory.records import Memory
 from memory.sql import hidden as entries
@@ -69,9 +70,8 @@ async def _keep_for(connection: AsyncConnection, memory: Memory, user: str, now:
 async def _told_in(connection: AsyncConnection, ids: Collection[str], places: Collection[str]) -> set[str]:
     """Return those of these messages said in the places, or inside them, and the profile entries told there
     alone."""
-    inside = [messages.c.place.startswith(f"{place}/", autoescape=True) for place in places]
-    here = or_(messages.c.place.in_(places), *inside)
-    told = set(await connection.scalars(select(messages.c.id).where(messages.c.id.in_(ids), here)))
+    here = select(messages.c.id).where(messages.c.id.in_(ids), said_in(places))
+    told = set(await connection.scalars(here))
     others = select(rests_on.c.derived_id).where(
         rests_on.c.source_id.not_in(told), rests_on.c.how == "stated"
     )

@@ -68,18 +68,3 @@ def to_job(row: Any) -> Job:
         row.created_at,
         row.claimed_by,
     )
-
-
-def to_listed(row: Any) -> ListedJob:
-    state: Literal["waiting", "running", "given up"] = "running" if row.running else "waiting"
-    return ListedJob(
-        id=row.id,
-        kind=row.kind,
-        user_id=row.user_id,
-        state="given up" if row.attempts >= MAX_ATTEMPTS else state,
-        failures=row.attempts,
-        crashes=row.crashes,
-        due_at=row.due_at,
-        created_at=row.created_at,
-        last_error=row.last_error,
-    )

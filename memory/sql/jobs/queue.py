@@ -25,7 +25,7 @@ from memory.process.identity import this_process
 from memory.process.spans import new_id
 from memory.sql.engine import Database
 from memory.sql.engine.fence import fenced, lift_fence, unfenced
-from memory.sql.jobs.job import MAX_ATTEMPTS, SUSPECT, ClaimLost, Job, ListedJob, to_job, to_listed
+from memory.sql.jobs.job import MAX_ATTEMPTS, SUSPECT, ClaimLost, Job, ListedJob, to_job
 from memory.sql.jobs.statements import (
     ADD,
     ADD_CLAIMED,
@@ -267,12 +267,12 @@ class JobQueue:
         """Return the jobs, oldest first; with `given_up` those alone."""
         query = LISTED.order_by(work.c.seq)
         query = query.where(work.c.attempts >= MAX_ATTEMPTS) if given_up else query
-        return [to_listed(row) for row in await self._database.rows(query)]
+        return [ListedJob(*row) for row in await self._database.rows(query)]
 
     async def named(self, id: str) -> ListedJob:
         """Return the job with this id, or with this prefix of eight or more characters. Raises NotFound."""
         query = LISTED.where(begins(work.c.id, id))
-        found = [to_listed(row) for row in await self._database.rows(query)]
+        found = [ListedJob(*row) for row in await self._database.rows(query)]
         if len(found) != 1:
             raise NotFound(f"no job {id!r}; `hachi jobs list` shows the ids")
         return found[0]

@@ -103,8 +103,13 @@ CLAIM_DUE = (
     .values(due_at=CLAIM_ENDS, claimed_by=bindparam("claim"))
     .returning(work)
 )
-LISTED = select(work, and_(work.c.claimed_by.is_not(None), work.c.due_at > database_time(0)).label("running"))
-"""The jobs, and whether they are claimed now."""
+_RUNS = and_(work.c.claimed_by.is_not(None), work.c.due_at > database_time(0))
+_STATE = case((work.c.attempts >= MAX_ATTEMPTS, "given up"), (_RUNS, "running"), else_="waiting")
+LISTED = select(
+    *(work.c.id, work.c.kind, work.c.user_id, _STATE, work.c.attempts, work.c.crashes),
+    *(work.c.due_at, work.c.created_at, work.c.last_error),
+)
+"""The fields of `ListedJob`, in order."""
 CLAIM_ENDED = select(work).where(work.c.claimed_by.is_not(None), work.c.due_at <= database_time(0))
 ADD_CLAIMED = insert(work).values(due_at=CLAIM_ENDS)
 HOLDS = (

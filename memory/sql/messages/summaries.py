@@ -212,14 +212,6 @@ _BY_IDS = _OF_IDS.where(
 
 
 def _active(row: Any) -> ActiveConversation:
-    return ActiveConversation(
-        id=row.id,
-        conversation_id=row.conversation_id,
-        owner=row.owner,
-        mode=row.mode,
-        summary=row.summary,
-        covered=row.covered,
-        updated_at=row.updated_at,
-        revision=row.revision,
-        withheld=bool(row.withheld),
-    )
+    *fields, withheld = row[: len(table.c)]  # in the order of the record's fields
+    values: Any = (*fields, bool(withheld))
+    return ActiveConversation(*values)
