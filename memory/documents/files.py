@@ -1,4 +1,4 @@
-"""Finds documents in folders and reads whole files, even odd ones such as links and pipes."""
+"""Find documents in folders and read whole files, even odd ones such as links and pipes."""
 
 import os
 import stat

@@ -58,7 +58,7 @@ _instead = replacements.join(_newer, _newer.c.id == replacements.c.new_id).join(
         _newer_links.c.memory_id == replacements.c.new_id,
         _newer_links.c.owner == replacements.c.owner,
         is_active(_newer_links),
-        unexpired(of=_newer),
+        unexpired(_newer),
     ),
 )
 _NO_LONGER = (

@@ -114,7 +114,7 @@ async def _texts(connection: AsyncConnection, ids: Collection[str]) -> dict[str,
 _pair, _old = replacements.c, memories.alias("old")
 _CAN_BE_RESTORED = (
     select(replacements)
-    .join(_old, and_(_old.c.id == _pair.old_id, unexpired(of=_old)))
+    .join(_old, and_(_old.c.id == _pair.old_id, unexpired(_old)))
     .join(memories, and_(memories.c.id == _pair.new_id, unexpired()))
     .where(_pair.lasts != ALWAYS, _pair.reason != TOLD_AGAIN)
     .where(holds(_pair.new_id, _pair.owner), holds(_pair.old_id, _pair.owner, but=_pair.new_id))

@@ -1,4 +1,4 @@
-"""Finds known facts that are similar to a candidate, and how the candidate relates to each."""
+"""Find known facts that are similar to a candidate, and how the candidate relates to each."""
 
 import logging
 import re

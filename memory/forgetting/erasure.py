@@ -223,7 +223,7 @@ class Erasure:
     async def _stage(
         self, found: ErasureProgress, lock: Collection[str] = ()
     ) -> AsyncIterator[AsyncConnection]:
-        """Return a transaction that also stores what has been removed so far."""
+        """Open a transaction that also stores what has been removed so far."""
         async with self.database.write(lock) as connection:
             yield connection
             await rows.store(connection, found)

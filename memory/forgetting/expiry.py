@@ -1,4 +1,4 @@
-"""Deletes memories that have expired. What people said stays."""
+"""Delete memories that have expired. What people said stays."""
 
 from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""Makes private what a person said in a place: everybody there loses it, and the person keeps it."""
+"""Make private what a person said in a place: everybody there loses it, and the person keeps it."""
 
 from collections.abc import Callable, Collection
 from datetime import datetime

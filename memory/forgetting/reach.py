@@ -70,7 +70,7 @@ class Reach:
 
     @property
     def ids(self) -> frozenset[str]:
-        """Of everything that goes."""
+        """Return the ids of everything that goes."""
         facts = {fact.id for fact in self.facts}
         return frozenset(facts | self.messages | self.replies | self.tasks | self.entries)
 

@@ -106,15 +106,16 @@ class ForgottenTexts:
     """When each of these texts was told. An older reply does not repeat it."""
 
     def repeated_in(self, text: str, names: str, by_word: Mapping[int, Sequence[str]]) -> list[str]:
-        """The facts that the text repeats, and the messages, which are given as by `messages_by_word`."""
+        """Return the facts and the messages that the text repeats; `by_word` is what `messages_by_word`
+        returns."""
         facts = [fact for fact in self.facts if repeats(text, fact, names)]
         near = (said for word in stems(text) for said in by_word.get(word, ()))
         found = (said for said in near if has_words_of(text, said, names))
         return facts + [said for said in found if _together(text, said, names)]
 
     def messages_by_word(self, names: str) -> dict[int, list[str]]:
-        """The messages that tell enough, each under one word that whatever repeats it has: the rarest among
-        them. A conversation has thousands, and each reply would be compared with each."""
+        """Return the messages that tell enough, each under one word that whatever repeats it has: its rarest.
+        A conversation has thousands, and each reply would be compared with each."""
         words = {said: _telling(said, names) for said in self.messages if len(stems(said)) >= TELLING}
         often, found = Counter(chain.from_iterable(words.values())), defaultdict[int, list[str]](list)
         for said, some in words.items():

@@ -102,7 +102,7 @@ class Engine:
 
     @asynccontextmanager
     async def _held(self, keys: Sequence[str]) -> AsyncIterator[dict[str, Loaded]]:
-        """Return the entries of these keys, which nobody else refreshes or searches meanwhile."""
+        """Lock the entries of these keys: nobody else refreshes or searches them meanwhile."""
         loaded = {key: self._loaded.setdefault(key, Loaded()) for key in keys}
         async with AsyncExitStack() as locks:
             for key, one in loaded.items():  # always in the same order

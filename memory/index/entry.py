@@ -170,7 +170,7 @@ class Entry:
         )
 
     def owned_by_none_of(self, keys: Collection[str]) -> "NDArray[Any]":
-        """Match rows that have no owner among these keys."""
+        """Return a mask of the rows that have no owner among these keys."""
         apart = np.array([owners.isdisjoint(keys) for owners in self._owners], dtype=bool)
         return apart[self.filled["owners"]] if len(apart) else np.zeros(0, dtype=bool)
 

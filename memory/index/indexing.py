@@ -107,10 +107,10 @@ class Indexing:
         self.behind = None
         return total
 
-    async def try_to_catch_up(self, progress: Progress | None = None) -> None:
+    async def try_to_catch_up(self) -> None:
         """Catch up; if the index or the embedder is unavailable, log it once."""
         try:
-            await self.catch_up(progress)
+            await self.catch_up()
         except (IndexUnavailable, EmbedderUnavailable) as error:
             self.note_unavailable(error)
 

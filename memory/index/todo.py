@@ -148,7 +148,7 @@ class Todo:
 
 
 async def forget(database: Database) -> None:
-    """Return there is no such index: note changes no more."""
+    """Note changes no more if there is no index on a server."""
     if await database.rows(select(index_marks.c.mark).limit(1)):
         async with database.write() as connection:
             await connection.execute(delete(index_marks))

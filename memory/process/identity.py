@@ -1,4 +1,4 @@
-"""Names this process, and tells whether another one that was named so still runs."""
+"""Name this process, and tell whether another one that was named so still runs."""
 
 import os
 import socket

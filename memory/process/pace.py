@@ -1,4 +1,4 @@
-"""Lets the event loop serve others while long work goes on."""
+"""Let the event loop serve others while long work goes on."""
 
 import asyncio
 import threading

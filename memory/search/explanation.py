@@ -1,4 +1,4 @@
-"""Explains a search: its candidates, and why each was left out, for "why was this not found?"."""
+"""Explain a search: its candidates, and why each was left out, for "why was this not found?"."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

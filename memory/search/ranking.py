@@ -1,4 +1,4 @@
-"""Merges the lanes of the index into one order: pure and deterministic.
+"""Merge the lanes of the index into one order: pure and deterministic.
 
 A lane is a list of ids with raw scores, best first:
 

@@ -1,11 +1,11 @@
-"""The log of changes: what an index of one reader has to read again.
+"""Log changes, so that an index of one reader knows what to read again.
 
-Triggers (`memory.sql.tables.triggers`) write a row for each owner of whose rows one has changed, in the
-transaction that changes it. Nothing is updated, so writers do not wait for each other.
+Triggers (`memory.sql.tables.triggers`) write a row for each owner of a changed row, in the transaction that
+changes it. Rows are only added, so writers do not wait for each other.
 
-PostgreSQL numbers rows before they are committed, so a number says nothing of what was to be seen. There a
-`Moment` is a snapshot, and a change is new if its transaction was not to be seen in it. On SQLite, which has
-one writer, a moment is a number.
+PostgreSQL numbers rows before they are committed, so a number does not say what was visible. There a `Moment`
+is a snapshot, and a change is new if its transaction was not visible in it. SQLite has one writer, and a
+moment is a number.
 """
 
 import asyncio
@@ -82,21 +82,21 @@ class Read(NamedTuple):
 
 
 async def now(database: Database) -> Read:
-    """The state of the database at this moment."""
+    """Return the state of the database at this moment."""
     [row] = await database.rows(text(_NOW[database.sqlite]))
     return Read(row.moment, row.first, row.last, ())
 
 
 async def read(database: Database, owners: Collection[str], since: Moment) -> Read:
-    """What has changed for these owners since a moment."""
+    """Return what has changed for these owners since a moment."""
     rows = await database.rows(_READ[database.sqlite], {"owners": list(owners), "since": since})
     found = [Change(row.owner, row.kind, row.id) for row in rows if row.owner is not None]
     return Read(rows[0].moment, rows[0].first, rows[0].last, found)
 
 
 async def erase(connection: AsyncConnection, owner: str) -> None:
-    """In the caller's transaction, name an owner who is erased no more, and let every process forget what it
-    has read. What a server's index is to remove stays, as nobody's."""
+    """Remove an erased owner's name from the log, in the caller's transaction, and make every process read
+    all anew. What a server's index is to remove stays, as nobody's."""
     theirs = (owner, f"{DOCUMENTS}{owner}")
     await connection.execute(delete(changes).where(changes.c.owner.in_(theirs)))
     await connection.execute(update(index_todo).where(index_todo.c.owner.in_(theirs)).values(owner=EVERYBODY))

@@ -1,4 +1,4 @@
-"""Makes text fit to be stored or shown: the one module that handles surrogates and control characters."""
+"""Make text fit to be stored or shown: the one module that handles surrogates and control characters."""
 
 import re
 import unicodedata

@@ -1,4 +1,4 @@
-"""Prepares texts for an embedder and normalises its vectors."""
+"""Prepare texts for an embedder and normalise its vectors."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any

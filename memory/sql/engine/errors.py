@@ -1,4 +1,4 @@
-"""Converts errors of SQLAlchemy and the drivers to StoreUnavailable with one line that says what to do."""
+"""Convert errors of SQLAlchemy and the drivers to StoreUnavailable with one line that says what to do."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Runs SQLite on the event loop, and sets up its connections."""
+"""Run SQLite on the event loop, and set up its connections."""
 
 import os
 import sqlite3

@@ -1,4 +1,4 @@
-"""Creates the tables of a new database, or converts older ones.
+"""Create the tables of a new database, or convert older ones.
 
 A conversion is one transaction: one that was killed begins anew at the next start, and other processes wait
 for its lock.
@@ -35,8 +35,8 @@ log = logging.getLogger("hachi.memory")
 
 
 def outdated(revision: str | None, where: str) -> bool:
-    """Whether there are no tables, or older ones than this version's. Raises StoreUnavailable for tables that
-    this version can neither use nor convert."""
+    """Return whether there are no tables, or older ones than this version's. Raises StoreUnavailable for
+    tables that this version can neither use nor convert."""
     if revision is None or revision == HEAD:
         return revision is None
     if revision.startswith(MOVING):
@@ -66,8 +66,8 @@ _SHOWN = 5
 
 
 def read_revision(connection: Connection, where: str) -> str | None:
-    """The migration that the tables are at; None if there are none. Raises StoreUnavailable for tables of
-    another program."""
+    """Return the migration that the tables are at; None if there are none. Raises StoreUnavailable for tables
+    of another program."""
     there = set(inspect(connection).get_table_names())
     if there and OURS not in there:
         raise StoreUnavailable(

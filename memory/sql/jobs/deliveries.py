@@ -58,7 +58,7 @@ class Deliveries:
         self._purged_at: datetime | None = None
 
     async def first(self, source: str, id: str, now: datetime) -> bool:
-        """Match the first call with this event, False for all others. `id` is unique within `source`."""
+        """Return whether this is the first call with this event. `id` is unique within `source`."""
         async with self._database.write() as connection:
             return await self._note(connection, source, id, now)
 

@@ -35,7 +35,7 @@ class LastRuns:
 
     @asynccontextmanager
     async def claimed(self, job: str, every: timedelta) -> AsyncIterator[bool]:
-        """Return whether the job is due and nobody runs it. It has run once the block ends without an
+        """Yield whether the job is due and nobody runs it. It has run once the block ends without an
         error."""
         yield (due := await self._claim(f"last {job}", every))
         if due:

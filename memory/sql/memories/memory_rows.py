@@ -1,4 +1,5 @@
-"""Converts rows of `memories` to `Memory` records; conditions and statements that several modules share."""
+"""Convert rows of `memories` to `Memory` records; with conditions and statements that several modules
+share."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -20,8 +21,8 @@ WHOLE_ID = 36
 
 
 def begins(column: ColumnElement[str], id: str) -> ColumnElement[bool]:
-    """True where the column holds this id, or begins with it if it is a prefix of eight or more characters:
-    comparing a prefix reads every row."""
+    """Match where the column holds this id, or begins with it if it has eight or more characters: a shorter
+    prefix would read every row."""
     return column.startswith(id, autoescape=True) if 8 <= len(id) < WHOLE_ID else column == id
 
 
@@ -56,7 +57,7 @@ ALIASES = (
 async def fetch(
     connection: AsyncConnection, where: ColumnElement[bool], now: datetime, limit: int | None = None
 ) -> list[Memory]:
-    """The memories that meet the condition, newest first."""
+    """Return the memories that meet the condition, newest first."""
     if limit is not None:
         newest = select(memories.c.id).where(where)
         newest = newest.order_by(memories.c.created_at.desc(), memories.c.id.desc())

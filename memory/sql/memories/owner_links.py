@@ -1,4 +1,4 @@
-"""The links between memories and their owners. What holds of them is computed: see `replacements`."""
+"""Write the links between memories and their owners. Whether a link holds is computed: see `replacements`."""
 
 from collections.abc import Collection, Iterable
 from datetime import datetime
@@ -47,8 +47,7 @@ async def replaced_since(
     said_at: datetime,
     now: datetime,
 ) -> dict[str, str]:
-    """The memory with these words that was replaced by a statement from after `said_at`, for each of the
-    owners for whom it was."""
+    """Return, for each owner, the memory in these words that a statement from after `said_at` replaced."""
     pair = replacements.c
     by = and_(pair.old_id == memory_owners.c.memory_id, pair.owner == memory_owners.c.owner)
     query = (
@@ -64,7 +63,7 @@ async def replaced_since(
 async def made_private(
     connection: AsyncConnection, user: str, now: datetime
 ) -> list[tuple[Memory, datetime]]:
-    """The memories that a person made private, replaced ones too, and when they last did so."""
+    """Return the memories that a person made private, replaced ones too, and when they last did so."""
     made = (forgettings.c.person == user, forgettings.c.why == "private", hidden.c.kind == "link")
     entries = hidden.join(forgettings, forgettings.c.id == hidden.c.forgetting_id)
     links = select(hidden.c.row_id, forgettings.c.at).select_from(entries).where(*made)

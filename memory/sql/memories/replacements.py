@@ -32,9 +32,9 @@ NOW = bindparam("now", type_=Utc())
 """The time at which it is asked what holds: a parameter of every statement that asks."""
 
 
-def unexpired(now: Any = NOW, of: Any = memories) -> ColumnElement[bool]:
-    """Match memories that have not expired at the time `now`."""
-    return or_(of.c.expires_at.is_(None), of.c.expires_at > now)
+def unexpired(of: Any = memories) -> ColumnElement[bool]:
+    """Match memories that have not expired at the parameter `now`."""
+    return or_(of.c.expires_at.is_(None), of.c.expires_at > NOW)
 
 
 _newer = memories.alias("replacing")
@@ -43,7 +43,7 @@ _newer = memories.alias("replacing")
 def still_replaces(pairs: Any = replacements) -> ColumnElement[bool]:
     """Match replacements that count."""
     hidden = is_hidden("link", pairs.c.new_id + " " + pairs.c.owner)
-    lives = exists().where(_newer.c.id == pairs.c.new_id, unexpired(of=_newer))
+    lives = exists().where(_newer.c.id == pairs.c.new_id, unexpired(_newer))
     lasts = or_(pairs.c.lasts == PAST_ITS_EXPIRY, lives)
     return or_(pairs.c.lasts == ALWAYS, and_(~hidden, lasts))
 

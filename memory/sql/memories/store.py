@@ -1,4 +1,4 @@
-"""Memories in SQL, the source of truth.
+"""Store memories in SQL, the source of truth.
 
 A memory's owners are its rows in `memory_owners`. It is replaced for each of them separately, and its text
 stays for history and undo. Without an active owner nobody can read it.
@@ -88,9 +88,10 @@ CACHED_READERS = 10_000
 
 @cache
 def _known(*, stated: bool, searched: bool, sqlite: bool) -> Select[Any]:
-    """The memories of these owners in the same words, those with these ids, and those that have changed after
-    a moment if it was `searched`. If `stated` in a message, one row at least, unless that is
-    gone; then it stays until the transaction ends. Built once: building it takes longer than running it."""
+    """Select the memories of these owners in the same words, those with these ids, and, if it was `searched`,
+    those that have changed since. If `stated` in a message, there is no row where that is gone; else at least
+    one, and the message is locked until the transaction ends. Built once: building it takes longer than
+    running it."""
     mine = memory_owners.c.owner.in_(bindparam("owners", expanding=True))
     worded_so = (memory_owners.c.content_key == bindparam("content_key"), mine, is_active())
     named = memory_owners.c.memory_id.in_(bindparam("ids", expanding=True))
@@ -126,7 +127,8 @@ class _CachedAliases:
 
 
 def tellers(owners: Iterable[str], user: str) -> set[str]:
-    """The owner keys of the people who stated a memory: `user`, who did so first, and its active owners."""
+    """Return the owner keys of the people who stated a memory: `user`, who did so first, and its active
+    owners."""
     return {owner for owner in owners if owner.startswith("user:")} | {user_key(user)}
 
 
@@ -138,7 +140,7 @@ class MemoryStore:
     # Reading. Every method takes an audience.
 
     async def get(self, id: str, audience: Audience, now: datetime) -> Memory:
-        """The memory with this id, or with this prefix of eight or more characters. Raises NotFound."""
+        """Return the memory with this id, or prefix of eight or more characters. Raises NotFound."""
         named = and_(begins(memories.c.id, id), memories_readable(audience), unexpired())
         async with self.database.read() as connection:
             found = await fetch(connection, named, now)
@@ -150,8 +152,8 @@ class MemoryStore:
     async def current(
         self, connection: AsyncConnection, id: str, audience: Audience, now: datetime
     ) -> Memory | None:
-        """The memory with this id, or prefix as in `get`; if it was replaced, the one that holds now. None if
-        there is none."""
+        """Return the memory with this id, or prefix as in `get`, or what replaced it; None if there is
+        none."""
         named = select(memory_owners.c.memory_id).where(begins(memory_owners.c.memory_id, id)).distinct()
         ids = list(await connection.scalars(named))
         if len(ids) != 1:
@@ -163,7 +165,7 @@ class MemoryStore:
         return next((memory for memory in found if memory.id == ids[0]), found[0] if found else None)
 
     async def by_ids(self, ids: Collection[str], audience: Audience, now: datetime) -> dict[str, Memory]:
-        """The memories with these ids that are active, unexpired and readable, by id."""
+        """Return those of these memories that are active, unexpired and readable, by id."""
         if not ids:
             return {}
         given = {"ids": list(ids), "owners": list(audience.keys), "now": now}
@@ -182,8 +184,8 @@ class MemoryStore:
         until: datetime | None = None,
         after: tuple[datetime, str] | None = None,
     ) -> list[Memory]:
-        """The newest memories, newest first; created at `since` or later, and before `until`; with `after`, a
-        time and an id, those that follow this one; with one of these `subjects`, if there are any."""
+        """Return the newest memories, newest first: created at `since` or later, and before `until`; those
+        that follow `after`, a time and an id; with one of the `subjects`, if any are given."""
         link, ids = memory_owners.c, []
         where = [is_active(), unexpired()]
         tagged = select(memory_tags.c.memory_id).where(memory_tags.c.tag.in_(subjects))
@@ -209,18 +211,18 @@ class MemoryStore:
     async def where(
         self, condition: ColumnElement[bool], now: datetime, limit: int | None = None
     ) -> list[Memory]:
-        """The memories that meet the condition, newest first. Takes no audience: the caller's condition must
-        contain one, or only the operator may see the result."""
+        """Return the memories that meet the condition, newest first. The condition must contain an audience,
+        unless only the operator sees the result."""
         async with self.database.read() as connection:
             return await fetch(connection, condition, now, limit)
 
     async def known_aliases(self, audience: Audience, now: datetime) -> Aliases:
-        """The groups of names that belong to one person, by the memories this audience may read. Cached until
+        """Return the names that belong to one person, by the memories this audience may read. Cached until
         this process writes, and for `ALIASES_FRESH` at most."""
         return await self._read_aliases(self.database.rows, audience.keys, now)
 
     async def aliases(self, connection: AsyncConnection, owners: frozenset[str], now: datetime) -> Aliases:
-        """The `known_aliases` of these owners, in the caller's transaction."""
+        """Return the `known_aliases` of these owners, in the caller's transaction."""
         return await self._read_aliases(connection.execute, owners, now)
 
     async def _read_aliases(
@@ -258,9 +260,8 @@ class MemoryStore:
         since: Moment | None = None,
         stated_in: str | None = None,
     ) -> Known:
-        """What these owners know in the same words, with these ids, and what has changed since this moment.
-        Raises NotFound if the message `stated_in` has been deleted or forgotten; else it cannot be until the
-        transaction ends."""
+        """Return what these owners know: in the same words, with these ids, and what has changed `since`.
+        Raises NotFound if the message `stated_in` is gone; else it stays until the transaction ends."""
         given = {"owners": list(owners), "content_key": content_key, "ids": list(ids), "now": now}
         given |= {"message": stated_in} if stated_in else {}
         given |= {"since": since} if since else {}
@@ -278,7 +279,7 @@ class MemoryStore:
     async def candidates(
         self, connection: AsyncConnection, ids: Collection[str], owners: Collection[str], now: datetime
     ) -> list[Memory]:
-        """Those of these memories that one of these owners has."""
+        """Return those of these memories that one of these owners has."""
         given = {"ids": list(ids), "owners": list(owners), "now": now}
         return with_owners((await connection.execute(BY_IDS, given)).all())
 
@@ -291,8 +292,7 @@ class MemoryStore:
         never: Collection[str] = (),
     ) -> None:
         """Insert new memories, by their content keys; each rests on its message. It replaces what its owners
-        had in the same words, but for those for whom it `never` held. `aliases` are the pairs of names that
-        they link."""
+        had in the same words, but for those in `never`. `aliases` are the pairs of names that they link."""
         if not facts:
             return
         names = [field for field in Memory.__dataclass_fields__ if field != "owners"]
@@ -362,7 +362,7 @@ class MemoryStore:
         await self.database.run(touched.values(last_accessed_at=now, uses=memories.c.uses + 1))
 
     async def totals(self, now: datetime) -> dict[str, int]:
-        """Counts for `hachi doctor` and `hachi stats`; no content."""
+        """Count memories for `hachi doctor` and `hachi stats`, without their content."""
         active = exists().where(memory_owners.c.memory_id == memories.c.id, is_active())
         query = select(
             func.count(case((and_(active, unexpired()), 1))).label("active"),

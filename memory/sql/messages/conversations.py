@@ -1,4 +1,4 @@
-"""Lists conversations: each as far as an audience may read it, with its summary."""
+"""List conversations: each as far as an audience may read it, with its summary."""
 
 from datetime import datetime
 

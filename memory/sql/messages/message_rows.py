@@ -1,4 +1,4 @@
-"""Converts rows of `messages` to `Message` and `Line` records; conditions that several modules share."""
+"""Convert rows of `messages` to `Message` and `Line` records; with conditions that several modules share."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -97,7 +97,7 @@ _FORGOTTEN_SINCE = exists().where(
 
 
 def forgotten_since(user: str, moment: datetime) -> Condition:
-    """Match if anything of the user's was forgotten since then, as long as that is on record."""
+    """Return whether anything of the user's was forgotten since then, as long as that is on record."""
     return Condition(_FORGOTTEN_SINCE, {"forgetful": user, "since": moment})
 
 

@@ -40,7 +40,8 @@ class ReplySources:
         await record_each(connection, {(reply, answering, "answered"), *shown})
 
     def lost(self) -> Condition:
-        """Match if one of them has been deleted, hidden or withdrawn since. A replaced memory is not lost."""
+        """Return whether one of them has been deleted, hidden or withdrawn since. A replaced memory is not
+        lost."""
         people, places = people_and_places(self.audience)
         values: dict[str, Any] = {"sources": list(self.ids), "how_many": len(self.ids)}
         values |= {"readers": list(self.audience.keys), "people": people, "places": places}

@@ -1,7 +1,6 @@
-"""The transcript: every message, in order of arrival. The audience of a message's place may read it.
+"""Store the transcript: every message, in order of arrival, readable by the audience of its place.
 
-A hidden message is in no read, but for those that were replaced in the client's history, which `branches`
-reads.
+Hidden messages are never read, but for those replaced in the client's history, which `branches` reads.
 """
 
 import math
@@ -93,10 +92,10 @@ class Transcript:
         answering: str | None = None,
         lost: Condition | None = None,
     ) -> Message | None:
-        """Write a message in the caller's transaction, and its conversation, user and speaker if they are
-        new. Returns None and writes nothing more if a message with this id exists, or if the message that it
-        is `answering` has been deleted or hidden, or if `lost` is true; the message that is answered then
-        stays until the transaction ends."""
+        """Write a message in the caller's transaction, with its conversation, user and speaker if they are
+        new. Writes nothing and returns None if a message with this id exists, if the message that it is
+        `answering` is deleted or hidden, or if `lost` is true. The answered message stays until the
+        transaction ends."""
         key = "" if place.private else place.key
         conversation = {
             "id": message.conversation_id,
@@ -139,11 +138,11 @@ class Transcript:
         self.speakers.new_author()
 
     def _insert(self, table: Table) -> Insert:
-        """An INSERT that does nothing if the row exists."""
+        """Return an INSERT that does nothing if the row exists."""
         return insert(table).on_conflict_do_nothing()
 
     async def _named_as_now(self, rows: Sequence[Any], audience: Audience) -> list[Message]:
-        """These messages; what is read in a place with what its authors are called there now. In private
+        """Return these messages. In a place they bear what their authors are called there now; in private
         people read what they wrote in places as they signed it."""
         there = {row.user_id for row in rows if _is_signed(row)} if people_and_places(audience)[1] else set()
         names = await self.speakers.names(there, audience)
@@ -164,15 +163,15 @@ class Transcript:
                 await connection.execute(self._insert(speakers), rows)
 
     async def last(self, conversation: str, audience: Audience, limit: int) -> list[Message]:
-        """The newest messages of a conversation, oldest first."""
+        """Return the newest messages of a conversation, oldest first."""
         return [message for message, _ in await self._last(conversation, audience, limit)]
 
     async def block(
         self, conversation: str, audience: Audience, limit: int, without: str | None
     ) -> list[Message]:
-        """The newest messages before the one with the id `without`, oldest first. They begin where the prompt
-        of the newest reply began, so that the next prompt begins alike; where these are more than `limit`,
-        only `after_a_cut` remain."""
+        """Return the newest messages before the one with the id `without`, oldest first. They begin where the
+        prompt of the newest reply began, so that the next prompt begins alike; of more than `limit` only
+        `after_a_cut` remain."""
         rows = await self._last(conversation, audience, limit + 2)
         rows = [row for row in rows if row[0].id != without]
         end = max((at for at, (_, shown) in enumerate(rows) if shown), default=-1)
@@ -181,7 +180,7 @@ class Transcript:
         return history if len(history) <= limit else history[len(history) - after_a_cut(limit) :]
 
     async def _last(self, conversation: str, audience: Audience, limit: int) -> list[tuple[Message, bool]]:
-        """The newest messages, oldest first, each with whether the newest reply's prompt held it."""
+        """Return the newest messages, oldest first, each with whether the newest reply's prompt held it."""
         people, places = people_and_places(audience)
         given = {"conversation": conversation, "people": people, "places": places, "most": limit}
         rows = await self._database.rows(LAST, given)
@@ -189,7 +188,8 @@ class Transcript:
         return [*zip(named, (bool(row.in_prompt) for row in rows), strict=True)][::-1]
 
     async def branches(self, conversation: str, user: str, limit: int) -> list[Message]:
-        """The newest messages of a private conversation of the user, also replaced ones, oldest first."""
+        """Return the newest messages of a private conversation of the user, also replaced ones, oldest
+        first."""
         query = (
             select(*MESSAGE, _REPLACED)
             .where(messages.c.conversation_id == conversation, messages.c.user_id == user)
@@ -200,9 +200,8 @@ class Transcript:
         return [_on_branch(row) for row in reversed(await self._database.rows(query))]
 
     async def talks_with(self, user: str, prefix: str, text: str, limit: int) -> list[list[Message]]:
-        """The private conversations of the user that hold a message with this text, also a replaced one, and
-        whose ids begin with `prefix`. The newest is first, each is as `branches` has it; `limit` messages in
-        all."""
+        """Return the user's private conversations whose ids begin with `prefix` and that hold a message with
+        this text, also a replaced one: the newest first, each as from `branches`, `limit` messages in all."""
         begins = messages.c.conversation_id.startswith(prefix, autoescape=True)
         mine = and_(messages.c.user_id == user, messages.c.place == "", begins, _ON_A_BRANCH)
         holding = select(messages.c.conversation_id).where(mine, messages.c.text == text)
@@ -215,8 +214,9 @@ class Transcript:
     async def page(
         self, audience: Audience, limit: int, before: str | None = None, conversation: str | None = None
     ) -> list[Message]:
-        """The messages this audience may read, newest first; of all, or of one `conversation`. With `before`,
-        those older than the message with this id. Raises NotFound for one that may not be read."""
+        """Return the messages this audience may read, newest first; with `conversation`, of that one, and
+        with `before`, those older than the message with this id. Raises NotFound for one that may not be
+        read."""
         query = select(messages).where(messages_readable(audience), kept())
         query = query.where(messages.c.conversation_id == conversation) if conversation else query
         if before is not None:
@@ -225,7 +225,7 @@ class Transcript:
         return await self._named_as_now(rows, audience)
 
     async def own(self, id: str, user: str) -> Message:
-        """The person's message with this id, or with this prefix of eight or more characters. Raises
+        """Return the person's message with this id, or prefix of eight or more characters. Raises
         NotFound."""
         mine = select(*MESSAGE).where(
             begins(messages.c.id, id), messages.c.user_id == user, messages.c.role == "user"
@@ -241,8 +241,8 @@ class Transcript:
         await self._database.run(update(messages).where(*reply).values(asks=None))
 
     async def waiting(self, conversation: str, user: str, text: str) -> str | None:
-        """The id of the user's newest message with this text in the conversation that waits for calls of a
-        client's tools; None if there is none."""
+        """Return the id of the user's newest message with this text in the conversation that waits for calls
+        of a client's tools; None if there is none."""
         query = (
             select(messages.c.id)
             .where(messages.c.conversation_id == conversation, messages.c.user_id == user)
@@ -253,7 +253,7 @@ class Transcript:
         return next((row.id for row in await self._database.rows(query)), None)
 
     async def sent_as(self, origin: str) -> tuple[str, str] | None:
-        """The id and the user of the message, or the reply, with this id on a chat platform; None if it is
+        """Return the id and the user of the message or reply with this id on a chat platform; None if it is
         not stored, or forgotten."""
         query = (
             select(messages.c.id, messages.c.user_id)
@@ -265,8 +265,8 @@ class Transcript:
         return (rows[0].id, rows[0].user_id) if rows else None
 
     async def unanswered(self, origins: Collection[str], text: str) -> str | None:
-        """The id of a stored message with one of these ids on a chat platform and this text to which no reply
-        is stored, as where a process was killed."""
+        """Return the id of a stored message with this text and one of these ids on a chat platform that has
+        no stored reply, as after a process was killed."""
         if not origins:
             return None
         answered = exists().where(rests_on.c.source_id == messages.c.id, rests_on.c.how == "answered")
@@ -281,9 +281,9 @@ class Transcript:
     async def following(
         self, conversation: str, owner: str, seq: int | None, limit: int, *, most: int
     ) -> list[Line]:
-        """The oldest `limit` lines of a conversation after `seq`, or after what its summary covers, that
-        `owner` (``place:P``, or ``user:U`` in private) may read, in order. If more than `most` follow, the
-        newest `limit` lines instead."""
+        """Return the oldest `limit` lines of a conversation after `seq`, or after what its summary covers,
+        that `owner` (``place:P``, or ``user:U`` in private) may read, in order; if more than `most` follow,
+        the newest `limit` lines."""
         given = {"conversation": conversation, "of": owner, "after": seq, "most": most + 1}
         given["by"] = owner.removeprefix("user:")
         rows = await self._database.rows(FOLLOWING[owner.startswith("user:")], given)
@@ -291,7 +291,7 @@ class Transcript:
         return [to_line(row) for row in reversed(rows)]
 
     async def lines(self, ids: Collection[str], owner: str) -> list[Line]:
-        """These messages, as far as `owner` may read them, in order."""
+        """Return these messages, as far as `owner` may read them, in order."""
         if not ids:
             return []
         query = LINES.where(messages.c.id.in_(ids), heard_by(owner), kept()).order_by(messages.c.seq)
@@ -306,7 +306,8 @@ class Transcript:
         until: datetime | None = None,
         exclude: Collection[str] = (),
     ) -> list[Message]:
-        """People's messages, without replies, newest first; sent at `since` or later, and before `until`."""
+        """Return people's messages, without replies, newest first; sent at `since` or later, and before
+        `until`."""
         query = select(messages).where(messages_readable(audience), messages.c.role == "user", kept())
         query = query.where(messages.c.sent_at >= since) if since else query
         query = query.where(messages.c.sent_at < until) if until else query
@@ -318,7 +319,7 @@ class Transcript:
         return {id: message for id, (message, _) in (await self.with_seqs(ids, audience)).items()}
 
     async def with_seqs(self, ids: Collection[str], audience: Audience) -> dict[str, tuple[Message, int]]:
-        """These messages, each with its position, which increases over all conversations."""
+        """Return these messages, each with its position, which increases over all conversations."""
         if not ids:
             return {}
         people, places = people_and_places(audience)
@@ -327,8 +328,8 @@ class Transcript:
         return {row[0]: (Message(*row[:-1]), row[-1]) for row in rows}
 
     async def neighbours(self, ids: Collection[str], audience: Audience) -> dict[str, list[Line]]:
-        """Each of these messages with up to `REACH` messages on either side of it in its conversation, in
-        order, as far as this audience may read them."""
+        """Return each of these messages with up to `REACH` messages on either side of it in its conversation,
+        in order, as far as this audience may read them."""
         found: dict[str, list[Line]] = {}
         if ids:
             people, places = people_and_places(audience)
@@ -339,7 +340,7 @@ class Transcript:
         return found
 
     async def written_by(self, user: str, ids: Collection[str]) -> set[str]:
-        """Which of these messages the user wrote."""
+        """Return those of these messages that the user wrote."""
         if not ids:
             return set()
         query = select(messages.c.id).where(
@@ -370,14 +371,14 @@ async def position_of(database: Database, id: str, audience: Audience) -> int:
 
 
 def _is_signed(row: Any) -> bool:
-    """Whether somebody wrote it where others read."""
+    """Return whether somebody wrote it where others read."""
     return bool(row.place) and row.role == "user"
 
 
 @cache
 def _answer(lost: ColumnElement[bool] | None) -> Executable:
-    """An INSERT that does nothing if the row exists, or if the message `answering` does not. Built once:
-    building it takes longer than running it."""
+    """Return an INSERT that does nothing if the row exists, or if the message `answering` does not. Built
+    once: building it takes longer than running it."""
     names = (*(column.name for column in MESSAGE), "user_id", "place")
     row: dict[str, ColumnElement[Any]] = {
         name: bindparam(f"new_{name}", type_=messages.c[name].type) for name in names

@@ -64,14 +64,6 @@ async def test_what_says_more_stands_beside_what_says_less_until_it_is_named(sta
     assert step.reason == second.reason == "corrected on purpose"
 
 
-@on_both
-async def test_the_same_words_make_one_memory(stack: Stack) -> None:
-    first = await stack.remember(SHOULDER, "mickael")
-    second = await stack.remember("  mickael  broke his\nshoulder!", "mickael")
-    assert (second.action, second.id, second.reason) == ("ignore", first.id, "known word for word")
-    assert await rows(stack) == 1
-
-
 async def test_saying_it_again_keeps_the_highest_importance_and_the_longest_time(stack: Stack) -> None:
     for importance, ttl in ((0.4, "7d"), (0.8, "30d"), (0.5, "1d")):
         decision = await stack.remember("Anna is ill", importance=importance, ttl=ttl)

@@ -59,13 +59,6 @@ async def test_a_memory_is_found_by_its_id_or_an_unambiguous_beginning_of_it(sta
             await stack.store.get(given, ANNA, stack.clock.now)
 
 
-async def test_no_owner_has_the_same_words_twice(stack: Stack) -> None:
-    await keep(stack, "a fact", "user:anna", "place:acme")
-    await keep(stack, "A fact.", "user:ben", "place:acme")
-    assert await stack.known("anna") == {"a fact"}
-    assert await stack.known("ben") == await stack.known("cleo", "acme") == {"A fact."}
-
-
 async def test_a_fact_is_compared_with_what_is_named_and_what_has_changed_since(
     stack: Stack,
 ) -> None:
