@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, Literal
 
 from rapidfuzz import fuzz
-from sqlalchemy import ColumnElement, Select, bindparam, case, insert, select, update
+from sqlalchemy import Select, bindparam, case, insert, select, true, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Place
@@ -123,7 +123,7 @@ class Tasks:
         said = storable(description).strip()
         if id is None and not said:
             raise NotFound("no task is named; give its id, or a description")
-        mine = select(*_COLUMNS).where(tasks.c.user_id == user, *_asked_in(place))
+        mine = _tasks_of(user, place)
         async with self._database.write(lock=[f"tasks:{user}"]) as connection:
             if heard is not None and await missing(connection, [heard]):
                 raise NotFound("the message that asked for it has been erased; nothing was kept")
@@ -135,10 +135,13 @@ class Tasks:
                 open_ = await _unfinished(connection, mine, place)
                 meant = _meant(said, status, open_, alike)
                 if meant is None:
-                    if found_at and (done := await _done_since(connection, mine, said, found_at)):
+                    finishing = status == "done"
+                    since = None if finishing else found_at
+                    done = await _finished(connection, mine, said, since) if finishing or since else None
+                    if done:
                         return Change(done, "unchanged")
-                    if status == "done":
-                        return Change(await _finished_before(connection, mine, said, open_), "unchanged")
+                    if finishing:
+                        raise _nothing_to_finish(said, open_)
                     task = Task(new_id(), user, said, status or "open", now, now, _time(due))
                     await connection.execute(insert(tasks).values(**asdict(task), place=place.stored))
                     await record(connection, task.id, [heard] if heard else [], "stated")
@@ -150,7 +153,7 @@ class Tasks:
 
     async def named(self, user: str, id: str, *, place: Place) -> Task:
         """Return the task with this id, or whose id begins so. Raises NotFound, and Unclear if several do."""
-        mine = select(*_COLUMNS).where(tasks.c.user_id == user, *_asked_in(place))
+        mine = _tasks_of(user, place)
         async with self._database.read() as connection:
             return (await _named(connection, mine, id))[0]
 
@@ -183,22 +186,21 @@ class Tasks:
 
     async def finished(self, user: str, place: Place, since: datetime, limit: int) -> list[Task]:
         """Return the tasks of the user that were finished at `since` or later, the last ones first."""
-        query = select(*_COLUMNS).where(tasks.c.user_id == user, *_asked_in(place))
-        query = query.where(tasks.c.status == "done", tasks.c.last_updated >= since)
+        query = _tasks_of(user, place).where(tasks.c.status == "done", tasks.c.last_updated >= since)
         rows = await self._database.rows(query.order_by(tasks.c.last_updated.desc()).limit(limit))
         return [Task(*row) for row in rows]
 
     async def list(self, user: str, place: Place, *, done: bool = False) -> list[Task]:
         """Return the user's open tasks, newest first; with `done` the finished ones too."""
-        query = select(*_COLUMNS).where(tasks.c.user_id == user, *_asked_in(place))
+        query = _tasks_of(user, place).order_by(tasks.c.created_at.desc())
         query = query if done else query.where(tasks.c.status != "done")
-        async with self._database.read() as connection:
-            return await _read(connection, query.order_by(tasks.c.created_at.desc()))
+        return [Task(*row) for row in await self._database.rows(query)]
 
 
-def _asked_in(place: Place) -> Sequence[ColumnElement[bool]]:
-    """Return the conditions on a task that is not hidden, and in a place on its place."""
-    return [~TASK_IS_HIDDEN] if place.private else [~TASK_IS_HIDDEN, tasks.c.place == place.stored]
+def _tasks_of(user: str, place: Place) -> Select[Any]:
+    """Select the tasks of a user that are not hidden; in a place, those of the place."""
+    query = select(*_COLUMNS).where(tasks.c.user_id == user, ~TASK_IS_HIDDEN)
+    return query if place.private else query.where(tasks.c.place == place.stored)
 
 
 @cache  # building it takes as long as running it
@@ -264,26 +266,22 @@ def _stand_in(said: str, description: str) -> bool:
     return within(asked, there) or within(there, asked)
 
 
-async def _finished_before(
-    connection: AsyncConnection, mine: Select[Any], said: str, open_: Sequence[Task]
-) -> Task:
-    query = mine.where(tasks.c.status == "done").order_by(tasks.c.last_updated.desc()).limit(MOST_COMPARED)
-    for task in await _read(connection, query):
-        if same_words(said, task.description):
-            return task
+async def _finished(
+    connection: AsyncConnection, mine: Select[Any], said: str, since: datetime | None
+) -> Task | None:
+    """Return the task with these words that was finished last, at `since` or later."""
+    done = mine.where(tasks.c.status == "done", tasks.c.last_updated >= since if since else true())
+    query = done.order_by(tasks.c.last_updated.desc()).limit(MOST_COMPARED)
+    return next((t for t in await _read(connection, query) if same_words(said, t.description)), None)
+
+
+def _nothing_to_finish(said: str, open_: Sequence[Task]) -> NotFound:
     if not open_:
-        raise NotFound(f"no task is open, so there is no {said[:80]!r} to finish; nothing was changed")
+        return NotFound(f"no task is open, so there is no {said[:80]!r} to finish; nothing was changed")
     why = (
         f"no open task is surely {said[:80]!r}, so nothing was changed; give the id if one of these is meant"
     )
-    raise Unclear(why, _near(said, open_, NEAR) or open_)
-
-
-async def _done_since(
-    connection: AsyncConnection, mine: Select[Any], said: str, since: datetime
-) -> Task | None:
-    query = mine.where(tasks.c.status == "done", tasks.c.last_updated >= since).limit(MOST_COMPARED)
-    return next((t for t in await _read(connection, query) if same_words(said, t.description)), None)
+    return Unclear(why, _near(said, open_, NEAR) or open_)
 
 
 def _time(due: Due) -> datetime | None:
