@@ -22,7 +22,7 @@ from hachi.testing import take_again
 from memory.facts import decide
 from memory.facts.decide import decision_of, weighed
 from memory.search import recall
-from memory.search.found_rows import FoundRows
+from memory.search.search_rows import SearchRows
 from memory.text import quoting
 from tools import found, registry
 from tools.registry import TOOLS, ToolResult
@@ -68,8 +68,8 @@ async def finds_nothing(*_: object) -> ToolResult:
     return ToolResult({"memories": []}, ok=True)
 
 
-async def no_rows(*_: object) -> tuple[FoundRows, frozenset[str]]:
-    return FoundRows({}, {}, {}), frozenset()
+async def no_rows(*_: object) -> tuple[SearchRows, dict[str, object]]:
+    return {}, {}
 
 
 def _persona(name: str) -> str:
