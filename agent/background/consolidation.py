@@ -126,7 +126,9 @@ class Consolidation:
         place = Place(tuple(job.payload["place"]))
         owner = user_key(job.user_id) if place.private else place.key
         again = job.payload.get("again", ())
-        return await self.reader.next(job.payload["conversation"], owner, place, most, again)
+        reading = await self.reader.next(job.payload["conversation"], owner, place, most, again)
+        fit = self.model.fit if self.model else None
+        return reading and replace(reading, narrow=fit is not None and fit.narrow)
 
     async def apply_memory_updates_to_user_context(
         self, reading: ConsolidationInput, answer: ConsolidationAnswer, job: Job, *, rest: bool = False

@@ -101,6 +101,8 @@ class ConsolidationInput(Traced):
     now: datetime
     judged: bool = False
     """Whether the model rules on facts."""
+    narrow: bool = False
+    """Whether the model's window is too small for more than the short prompt."""
     no_longer: tuple[str, ...] = ()
     """The facts of the messages, and of the `earlier` ones, that no longer hold."""
     stored: tuple[Memory, ...] = ()
@@ -151,7 +153,7 @@ class ConsolidationInput(Traced):
     @property
     def rulable(self) -> bool:
         """Whether the model is shown two facts, of which one may end the other."""
-        return self.judged and len({fact.id for fact in self.facts}) > 1
+        return self.judged and not self.narrow and len({fact.id for fact in self.facts}) > 1
 
     def sources(self, cited: Iterable[int]) -> tuple[Line, ...]:
         """The messages that an item of the answer rests on, all of one author. An item that cites none rests

@@ -24,15 +24,21 @@ KNOWN = Budget(1_500)
 STORED = Budget(2_000)
 NEAR = Budget(2_000)
 TO_SUMMARISE = Budget(2_000)
+SHORT_SUMMARY = 300
+"""Characters of a summary by a model with a small window."""
 REREAD = Budget(3_000)
 """What people said before, where the summary is written again."""
 
 
 def consolidation_prompt(reading: ConsolidationInput, summary: Budget) -> str:
+    now, previous = clock(reading.now, reading.zone), _quoted(_previous(reading) or ["(none yet)"])
+    if reading.narrow:
+        said, characters = transcript(reading), str(min(summary.characters, SHORT_SUMMARY))
+        return render("consolidation_short", now=now, previous=previous, messages=said, characters=characters)
     return render(
         "consolidation",
-        now=clock(reading.now, reading.zone),
-        previous=_quoted(_previous(reading) or ["(none yet)"]),
+        now=now,
+        previous=previous,
         known=_quoted(_known(reading) or ["(nothing)"]),
         noted=_facts(reading, reading.stored, STORED),
         near=_facts(reading, reading.near, NEAR),
@@ -46,7 +52,13 @@ def consolidation_prompt(reading: ConsolidationInput, summary: Budget) -> str:
 
 def extras(reading: ConsolidationInput) -> dict[str, bool]:
     """Return whether the fields that are not always asked for are."""
-    return {"memory_summary": bool(reading.to_summarise), "rulings": reading.rulable}
+    return {"memory_summary": bool(reading.to_summarise) and not reading.narrow, "rulings": reading.rulable}
+
+
+def left_out(reading: ConsolidationInput) -> list[str]:
+    """Return the fields that are not asked for."""
+    short = ["new_preferences", "task_updates"] if reading.narrow else []
+    return short + [name for name, asked in extras(reading).items() if not asked]
 
 
 def _quoted(lines: Iterable[str]) -> str:

@@ -24,7 +24,7 @@ from agent.background.consolidation_answer import (
     schema_of,
 )
 from agent.background.consolidation_input import ConsolidationInput
-from agent.background.consolidation_prompt import consolidation_prompt, extras, transcript
+from agent.background.consolidation_prompt import consolidation_prompt, left_out, transcript
 from agent.models.ask import ask
 from agent.models.choice.choose import ChosenModel
 from agent.models.json_objects import object_with
@@ -66,9 +66,8 @@ async def extract_memory_updates(
 ) -> ConsolidationAnswer:
     """Ask the model, and where items cite several people, `spend` and ask once more. A refusal, by it or by
     the server, is an answer that is not whole. Errors of the model's library pass through."""
-    left_out = [name for name, asked in extras(reading).items() if not asked]
     question = consolidation_prompt(reading, summary)
-    form = schema_of(ConsolidationAnswer, left_out)
+    form = schema_of(ConsolidationAnswer, left_out(reading))
     try:
         written = await ask(chosen, "consolidation", question, form)
         answer = read_answer(written, summary, our_sentences([question]))

@@ -155,3 +155,22 @@ async def test_a_narrow_window_gets_the_short_prompt_two_tools_and_plain_text(pe
     assert whole.trace.summary.status == "ok"
     assert (await replay(pet, whole)).differences == ()
     assert any("short prompt" in line for line in warnings(whole.trace))
+
+
+async def test_a_narrow_window_consolidates_by_a_short_prompt_and_keeps_what_it_says(
+    pet_at, one_streamed, server
+):
+    pet = await pet_at(one_streamed, context_tokens=2_000, structured="schema", look_back="model")
+    server.script(Say("Bees!"))
+    fact = {"text": "Ana keeps bees", "messages": [7], "importance": "medium", "tags": [], "ttl": None}
+    server.script_looking_back(
+        Say(json.dumps({"summary": "Bees.", "new_facts": [fact | {"replaces": None}]}))
+    )
+    reply, _ = await one_streamed.ask(pet, "I keep bees", user="ana")
+    await pet.settle()
+    [asked] = server.looked_back
+    assert len(asked.text) < 400 * 4
+    assert asked.form["json_schema"]["schema"]["properties"].keys() == {"summary", "new_facts"}
+    assert [memory.content for memory in await pet.memories.list(user="ana")] == ["Ana keeps bees"]
+    whole = await pet.traces.get_with_jobs(reply.trace_id, pet.clock())
+    assert (await replay(pet, whole)).differences == ()
