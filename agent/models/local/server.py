@@ -20,6 +20,7 @@ from agents.exceptions import AgentsException
 
 from agent.models.local import child
 from agent.models.pictures import put_pictures
+from agent.models.wire.about import ask_about
 
 log = logging.getLogger("hachi.models")
 
@@ -115,25 +116,23 @@ class LocalServer:
 
     async def _introduce(self, url: str, took: float) -> None:
         """Log what is served: whether its template takes tools, and how fast it writes."""
-        headers = {"authorization": f"Bearer {self.key}"}
         try:
-            async with httpx2.AsyncClient(base_url=url, headers=headers, timeout=60.0) as client:
-                props = (await client.get("/props")).json()
-                asked = {"prompt": "Hello", "n_predict": TRIED_TOKENS}
-                timings = (await client.post("/completion", json=asked)).json()["timings"]
-            caps = props.get("chat_template_caps") or {}
-            window = props.get("default_generation_settings", {}).get("n_ctx", self._window)
+            async with openai.AsyncOpenAI(api_key=self.key, base_url=f"{url}/v1", max_retries=0) as client:
+                about = await ask_about(client, self._file.stem, 60.0)
+                body: Any = {"prompt": "Hello", "n_predict": TRIED_TOKENS}
+                tried = await client.post(f"{url}/completion", body=body, cast_to=httpx2.Response)
+                speed = tried.json()["timings"]["predicted_per_second"]
             log.info(
                 "%s is served at %s after %.1f s: a window of %s tokens, %s, %.0f tokens a second by %s",
                 self._file.name,
                 url,
                 took,
-                f"{window:,}",
-                "tools" if caps.get("supports_tools") else "no tools in its template",
-                timings["predicted_per_second"],
+                f"{about.window or self._window:,}",
+                "tools" if about.tools else "no tools in its template",
+                speed,
                 "1 thread" if threads() == 1 else f"{threads()} threads",
             )
-        except (httpx2.HTTPError, ValueError, LookupError, TypeError, AttributeError) as error:
+        except (openai.OpenAIError, ValueError, LookupError, TypeError) as error:
             log.warning("%s is served at %s, which did not say how: %r", self._file.name, url, error)
 
     async def _end(self) -> None:

@@ -36,59 +36,51 @@ WITHHELD = "The model's provider withheld the answer (its content filter)."
 
 async def pieces(chunks: AsyncIterator[bytes]) -> AsyncGenerator[Json]:
     """Yield the JSON objects of a body: one whole, one a line, or events of a stream. Others are left out."""
-    whole, begun, event = bytearray(), b"", b""
+    whole = begun = event = b""
     async for line in _lines(chunks):
         text = line.strip().removeprefix(b"\xef\xbb\xbf")
+        name, _, data = text.partition(b":")
         if whole or (not event and text[:1] in (b"{", b"[")):
             whole += line
-            continue
-        name, _, data = text.partition(b":")
-        data = data.strip() if name == b"data" else text
-        if name == b"event":
-            event = data.removeprefix(b"event:").strip()
-        if name != b"data" and text[:1] != b"{":
-            begun = begun if text else b""
-            continue
-        event = event or b"data"
-        begun, values = (b"", list(_objects(data))) if _is_json(data) else (begun + data, [])
-        if begun == b"[DONE]":
-            begun, values = b"", [{"done": True}]
-        elif begun and event == b"error":
-            begun, values = b"", [{"error": begun.decode(errors="replace")}]
-        elif begun and _is_json(begun):  # one object in several lines
-            begun, values = b"", list(_objects(begun))
-        for value in values:
-            yield value
-    for value in _objects(bytes(whole)):
+        elif name == b"event":
+            event = data.strip().removeprefix(b"event:").strip()
+        elif name == b"data" or text[:1] == b"{":
+            event, begun = event or b"data", begun + (data.strip() if name == b"data" else text)
+            if begun == b"[DONE]":
+                yield {"done": True}
+            elif _read(begun) is None and event == b"error":
+                yield {"error": begun.decode(errors="replace")}
+            elif _read(begun) is None:  # one object in several lines
+                continue
+            for value in _objects(begun):
+                yield value
+            begun = b""
+        elif not text:
+            begun = b""
+    for value in _objects(whole):
         yield value
 
 
 async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield the lines. Other signs that end a line, such as U+2028, stand inside of JSON."""
     rest = b""
     async for chunk in chunks:
         *lines, rest = (rest + chunk).splitlines(keepends=True) or [b""]
-        if rest.endswith(b"\n"):
-            lines, rest = [*lines, rest], b""
         for line in lines:
             yield line
-    if rest:
-        yield rest
+        if rest.endswith(b"\n"):
+            yield rest
+            rest = b""
+    yield rest
 
 
 def _objects(text: bytes) -> Iterator[Json]:
     """Yield the objects in a text that is JSON, or JSON a line."""
     values = [_read(text)]
-    if values == [None]:
-        values = list(map(_read, text.splitlines()))
-    for value in values:
-        if isinstance(value, list) and len(value) == 1:
-            value = value[0]
+    for value in values if values != [None] else map(_read, text.splitlines()):
+        value = value[0] if isinstance(value, list) and len(value) == 1 else value
         if isinstance(value, dict):
             yield value
-
-
-def _is_json(text: bytes) -> bool:
-    return _read(text) is not None
 
 
 def _read(text: bytes) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx2
 import openai
-from agents import ModelBehaviorError, ModelResponse, ModelSettings, Usage
+from agents import ModelBehaviorError, ModelResponse, Usage
 from agents.models.interface import Model
 from openai.types.responses import (
     Response,
@@ -37,55 +37,19 @@ class WireModel(Model):
         self.api = api
         self._fit = fit
 
-    async def get_response(
-        self,
-        system_instructions: str | None,
-        input: Any,
-        model_settings: ModelSettings,
-        tools: list[Any],
-        output_schema: Any,
-        *rest: Any,
-        **more: Any,
-    ) -> ModelResponse:
-        asked = self._asked(system_instructions, input, model_settings, tools, output_schema, stream=False)
+    async def get_response(self, *asked: Any, **more: Any) -> ModelResponse:
         response = None
-        async with aclosing(self._answer(asked)) as events:
+        async with aclosing(self._answer(_asked(asked, stream=False))) as events:
             async for event in events:
                 response = event.response if isinstance(event, ResponseCompletedEvent) else None
         assert response is not None, "the last event has the response"
-        counted = response.usage
-        usage = Usage(requests=1)
-        if counted:
-            usage = Usage(
-                requests=1,
-                input_tokens=counted.input_tokens,
-                output_tokens=counted.output_tokens,
-                total_tokens=counted.total_tokens,
-                input_tokens_details=counted.input_tokens_details,
-                output_tokens_details=counted.output_tokens_details,
-            )
+        usage = Usage(requests=1, **dict(response.usage or {}))
         return ModelResponse(output=response.output, usage=usage, response_id=None)
 
-    async def stream_response(
-        self,
-        system_instructions: str | None,
-        input: Any,
-        model_settings: ModelSettings,
-        tools: list[Any],
-        output_schema: Any,
-        *rest: Any,
-        **more: Any,
-    ) -> AsyncIterator[Any]:
-        asked = self._asked(system_instructions, input, model_settings, tools, output_schema, stream=True)
-        async with aclosing(self._answer(asked)) as events:
+    async def stream_response(self, *asked: Any, **more: Any) -> AsyncIterator[Any]:
+        async with aclosing(self._answer(_asked(asked, stream=True))) as events:
             async for event in events:
                 yield event
-
-    def _asked(
-        self, system: Any, input: Any, settings: Any, tools: Any, schema: Any, *, stream: bool
-    ) -> Asked:
-        items = [{"role": "user", "content": input}] if isinstance(input, str) else input
-        return Asked(system, items, settings, tools, schema, stream)
 
     async def _answer(self, asked: Asked) -> AsyncGenerator[Any]:
         """Yield an event for each piece of the answer, and one with the whole. Where the server refuses a
@@ -143,6 +107,12 @@ class WireModel(Model):
                 raise openai.APIError(str(error), request, body=error.body) from error
             as_status = httpx2.Response(error.status, headers=response.headers, request=request)
             raise self._client._make_status_error(str(error), body=error.body, response=as_status) from error
+
+
+def _asked(asked: tuple[Any, ...], *, stream: bool) -> Asked:
+    system, input, settings, tools, schema, *_ = asked
+    items = [{"role": "user", "content": input}] if isinstance(input, str) else input
+    return Asked(system, items, settings, tools, schema, stream)
 
 
 @contextmanager
