@@ -71,17 +71,18 @@ def _refused(error: openai.APIStatusError, settings: Settings, where: str) -> Mo
     """Return the server's words, and what to set."""
     status, words = error.status_code, server_words(error)
     said = f"{where} answered {status}: {_first_line(words, settings)}"
+    so = f"{said.rstrip('.')};"
     if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
-        return ModelRejected(f"{said}; check {settings.key_variable}")
+        return ModelRejected(f"{so} check {settings.key_variable}")
     if isinstance(error, openai.NotFoundError):
         return ModelRejected(
-            f"{said}; where it does not know the model {settings.chosen_model!r} or the {api_of(settings)} "
+            f"{so} where it does not know the model {settings.chosen_model!r} or the {api_of(settings)} "
             f"API, check {settings.model_variable} and HACHI_API"
         )
     if too_long(error):
-        return ModelRejected(f"{said}; set HACHI_CONTEXT_TOKENS to what it takes")
+        return ModelRejected(f"{so} set HACHI_CONTEXT_TOKENS to what it takes")
     if no_money(error):
-        return ModelUnavailable(f"{said}; nothing is answered before its billing is in order")
+        return ModelUnavailable(f"{so} nothing is answered before its billing is in order")
     passing = status >= 500 or status in WORTH_RETRYING
     return (ModelUnavailable if passing else ModelRejected)(said)
 

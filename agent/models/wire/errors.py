@@ -22,6 +22,7 @@ _BEYOND = re.compile(
 )
 """A refusal for length has a word of both, whoever serves the model."""
 _LONG = re.compile(r"context|too (?:long|large)")
+_TAGS = re.compile(r"<(style|script|head)\b.*?</\1>|<[^>]*>", re.I | re.S)
 _MESSAGES = ("message", "msg", "detail", "error_description", "title", "errors", "error", "text")
 _CODES = ("code", "type", "status", "reason")
 
@@ -86,6 +87,8 @@ def server_words(error: openai.APIStatusError) -> str:
 
 def _unpacked(text: str) -> str:
     """Return the message in a text that is JSON itself, as behind a proxy."""
+    if text.startswith("<"):  # a page
+        return " ".join(_TAGS.sub(" ", text).split())
     if not text.startswith(("{", "[")):
         return text
     try:

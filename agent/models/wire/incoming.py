@@ -45,7 +45,8 @@ async def pieces(chunks: AsyncIterator[bytes]) -> AsyncGenerator[Json]:
         elif name == b"event":
             event = data.strip().removeprefix(b"event:").strip()
         elif name == b"data" or text[:1] == b"{":
-            event, begun = event or b"data", begun + (data.strip() if name == b"data" else text)
+            data, event = data.strip() if name == b"data" else text, event or b"data"
+            begun = data if _read(data) is not None else begun + data
             if begun == b"[DONE]":
                 yield {"done": True}
             elif _read(begun) is None and event == b"error":

@@ -72,7 +72,7 @@ async def check_everything(
         (not settings.offline and call, "call", _call),
     ):
         if wanted:
-            longest = None if look is _call else CHECK_TIMEOUT  # a call has its own
+            longest = None if look in (_model, _fallback, _call) else CHECK_TIMEOUT  # these have their own
             yield await _check(name, lambda look=look: look(settings), longest)  # type: ignore[misc]
     if settings.offline:
         yield Check("model", None, "none is configured: the offline stand-in answers")
