@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import prompts
-from prompts.echo import is_echo, may_become_echo, rendered_sentences
+from prompts.echo import is_echo, may_become_echo
 
 LINES = [
     line
@@ -27,12 +27,3 @@ def test_the_beginning_of_a_rule_waits_and_anything_else_does_not():
     assert may_become_echo(" ".join(words[:4]))
     assert not may_become_echo("Good morning, Ana")
     assert not may_become_echo("")
-
-
-def test_what_was_rendered_into_a_prompt_is_recognised_without_what_it_quotes():
-    rendered = rendered_sentences("## Your task\nNow: Sunday, 10:30\n> name: Ana Moreau\nSay it in a word.")
-    for line in ("## Your task", "now: Sunday, 10:30", "Your task\nSay it in a word."):
-        assert is_echo(line, rendered)
-        assert not is_echo(line)
-    assert may_become_echo("Now: Sun", rendered)
-    assert not is_echo("name: Ana Moreau", rendered)

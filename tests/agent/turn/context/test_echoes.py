@@ -6,7 +6,7 @@ from agent.turn.context.echoes import our_sentences, our_texts
 from agent.turn.context.prompt import PromptContext, build_messages_for_model
 from agent.turn.output.answer import ANSWER_SCHEMA
 from memory.audience import Place
-from prompts.echo import is_echo
+from prompts.echo import is_echo, may_become_echo
 from tools.registry import TOOLS
 
 NOW = datetime(2026, 11, 23, 9, tzinfo=UTC)
@@ -31,6 +31,7 @@ OURS = our_sentences(our_texts(build_messages_for_model(SHOWN)))
 )
 def test_what_we_write_into_a_request_is_ours(text):
     assert is_echo(text, OURS)
+    assert may_become_echo(text[:-2], OURS)
 
 
 @pytest.mark.parametrize("text", ["I live in Lyon.", "Now: noon", "Tea.", "Ana keeps bees"])

@@ -4,7 +4,6 @@ from agent.turn.output.answer import Answer
 from agent.turn.output.mend import until_loop, without_echo
 from memory.records import Draft
 from prompts import read
-from prompts.echo import rendered_sentences
 
 RULE = next(
     line for line in read("assistant").splitlines() if len(line.split()) > 8 and "{" not in line
@@ -34,9 +33,11 @@ def test_a_reply_that_repeats_a_little_stays_whole(text):
 
 def test_sentences_of_the_prompt_are_neither_shown_nor_kept():
     answer = Answer(
-        RULE, (Draft(RULE), Draft("Ana has a cat", subjects=("ana", "what to remember"))), (RULE, "the cat")
+        RULE,
+        (Draft(RULE), Draft("Now: noon"), Draft("Ana has a cat", subjects=("ana", "what to remember"))),
+        (RULE, "the cat"),
     )
-    mended = without_echo(answer)
+    mended = without_echo(answer, {"now noon"})
     assert mended.message == "Noted, I will remember that."
     assert mended.memories == (Draft("Ana has a cat", subjects=("ana",)),)
     assert mended.forget == ("the cat",)
@@ -46,10 +47,3 @@ def test_sentences_of_the_prompt_are_neither_shown_nor_kept():
 def test_words_of_the_prompt_in_a_sentence_of_ones_own_are_shown():
     message = f'You asked for my rules: "{RULE}" is one of them.'
     assert without_echo(Answer(message)).message == message
-
-
-def test_what_was_rendered_into_this_prompt_is_neither_shown_nor_kept():
-    answer = Answer("Reminders: sent to them.", (Draft("Your task"),), ("your task",))
-    rendered = rendered_sentences("Reminders: sent to them.\n## Your task")
-    assert without_echo(answer, rendered) == Answer("")
-    assert without_echo(answer) == answer
