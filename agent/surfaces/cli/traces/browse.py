@@ -14,7 +14,12 @@ from agent.surfaces.cli.options import Limit
 from agent.surfaces.cli.output import Output, say
 from agent.surfaces.cli.session import Session, now, with_session, with_traces
 from agent.surfaces.cli.traces import export, replay
+from agent.surfaces.cli.traces.lines import difference_lines, print_lines, print_turns, turn_line
 from agent.surfaces.cli.traces.options import TraceId, filtered
+from agent.tracing.differences import differences
+from agent.tracing.render.export import summary_json, trace_json
+from agent.tracing.render.text import json_text
+from agent.tracing.render.trace import full_lines, overview_lines
 from agent.tracing.store.filters import TraceFilter
 
 if TYPE_CHECKING:
@@ -28,9 +33,6 @@ group = typer.Typer(help="See what happened in each turn, and why.", rich_markup
 @filtered()
 async def ls(traces: "Traces", wanted: TraceFilter, limit: Limit = 20) -> Output:
     """List turns, newest first."""
-    from agent.surfaces.cli.traces.lines import print_turns
-    from agent.tracing.render.export import summary_json
-
     found = await traces.list(wanted, now(), limit)
     none = "there is no trace yet; none is recorded while HACHI_TRACES is false"
     if wanted != TraceFilter(kinds=wanted.kinds) and await traces.count(TraceFilter(kinds=frozenset())):
@@ -50,9 +52,6 @@ async def tail(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
 ) -> None:
     """Follow turns as they begin and end, until Ctrl-C."""
-    from agent.surfaces.cli.traces.lines import print_lines, turn_line
-    from agent.tracing.render.export import summary_json
-    from agent.tracing.render.text import json_text
     from agent.tracing.store.follow import followed
 
     first = True
@@ -76,10 +75,6 @@ async def show(
     ] = False,
 ) -> Output:
     """Show one turn as a tree, with its background jobs. The newest by default."""
-    from agent.surfaces.cli.traces.lines import print_lines
-    from agent.tracing.render.export import trace_json
-    from agent.tracing.render.trace import full_lines, overview_lines
-
     found = await traces.get_with_jobs(id, now())
     if full:
         await traces.add_left_out_texts(found.trace, now())
@@ -100,9 +95,6 @@ async def diff(
     In the order in which it happened; times and ids are ignored. Exit 0 if they are the same, 1 if they
     differ, 2 if they cannot be compared.
     """
-    from agent.surfaces.cli.traces.lines import difference_lines, print_lines
-    from agent.tracing.differences import differences
-
     try:
         async with session.traces() as traces:
             one, other = [await traces.get(id, now()) for id in (before, after)]

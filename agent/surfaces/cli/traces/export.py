@@ -12,6 +12,8 @@ from agent.surfaces.cli.options import DryRun, Yes, moment
 from agent.surfaces.cli.output import Output, confirm, give_back, must_ask, print_table, write_output
 from agent.surfaces.cli.session import with_companion, with_traces
 from agent.surfaces.cli.traces.options import TraceIds, filtered
+from agent.tracing.render.export import exported, markdown
+from agent.tracing.render.text import count, duration, money, when
 from agent.tracing.store.filters import TraceFilter
 
 if TYPE_CHECKING:
@@ -38,7 +40,6 @@ async def export(
 
     Their background jobs are in it.
     """
-    from agent.tracing.render.export import exported, markdown
 
     found = [await traces.get_with_jobs(id, datetime.now(UTC)) for id in ids]
     what = f"{len(found)} {'trace is' if len(found) == 1 else 'traces are'}"
@@ -56,7 +57,6 @@ async def prune(
     yes: Yes = False,
 ) -> Output:
     """Delete everybody's old traces. Without this they are deleted after HACHI_TRACE_DAYS."""
-    from agent.tracing.render.text import count, when
 
     kept = TraceFilter(since=older, kinds=frozenset())
     old = await traces.count(TraceFilter(kinds=frozenset())) - await traces.count(kept)
@@ -99,7 +99,6 @@ def _print_stats(data: Mapping[str, Any]) -> None:
 
 
 def _cells(counted: Mapping[str, Any]) -> list[str]:
-    from agent.tracing.render.text import duration, money
 
     shown = {"p50": duration, "p95": duration, "first_p50": duration, "cost": money}
     return [shown.get(name, "{:,}".format)(counted[name]) for name in COLUMNS]

@@ -4,8 +4,6 @@ import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
-from rich.text import Text
-
 from agent.surfaces.cli.output import console, print_table
 from agent.tracing.differences import Difference
 from agent.tracing.render.text import as_lines, clipped, duration, money, one_line, quoted, tokens, where
@@ -31,6 +29,8 @@ _SIGNS: dict[str, Tone] = {"-": "bad", "+": "good"}
 
 def print_lines(lines: Iterable[Line], *, whole: bool = False) -> None:
     """Print them cut to the width of a terminal, which wraps `whole` ones. In a pipe all are whole."""
+    from rich.text import Text  # here: the help needs none of it
+
     out = console()
     for line in lines:
         if out.is_terminal:

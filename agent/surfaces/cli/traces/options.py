@@ -10,6 +10,7 @@ import typer
 from agent.surfaces.cli.options import moment, read_by, user_option
 from agent.surfaces.cli.session import Command, with_parameters
 from agent.tracing.store.filters import TraceFilter, read_place, read_seconds
+from agent.tracing.trace import TURN
 
 _ID = "id, its first characters, or `last` for the newest turn."
 TraceId = Annotated[str, typer.Argument(metavar="ID", help=f"An {_ID}")]
@@ -41,8 +42,6 @@ def _filter(
     ] = None,
     all: Annotated[bool, typer.Option("--all", help="Background jobs too.")] = False,
 ) -> TraceFilter:
-    from agent.tracing.trace import TURN
-
     kinds = frozenset[str]() if all else frozenset({TURN})
     return TraceFilter(user, place, tool, error, text, since, slower, kinds)
 

@@ -11,13 +11,18 @@ import typer
 from agent.errors import BadInput
 from agent.surfaces.cli.output import Output, progress_bar, say
 from agent.surfaces.cli.session import require, with_companion
+from agent.surfaces.cli.traces.lines import changed_lines, difference_lines, print_lines
 from agent.surfaces.cli.traces.options import TraceId
+from agent.tracing.render.export import read_exported
+from agent.tracing.render.text import count, one_line
+from agent.tracing.render.trace import full_lines, heading, overview_lines
+from agent.tracing.render.tree import Line
 from agent.tracing.store.filters import TraceFilter
+from agent.tracing.trace import TraceWithJobs, span_json
 
 if TYPE_CHECKING:
     from agent.companion import Companion
     from agent.replay.replay import NotReplayed, Replayed
-    from agent.tracing.render.tree import Line
     from agent.tracing.trace import TraceWithJobs
 
 CHANGED = 3
@@ -71,7 +76,7 @@ async def replay(
     return Output(data, lambda: _print(found, full=full), CHANGED if changed else 0)
 
 
-async def _turns(pet: "Companion", named: Sequence[str], newest: int | None) -> "list[str | TraceWithJobs]":
+async def _turns(pet: "Companion", named: Sequence[str], newest: int | None) -> list[str | TraceWithJobs]:
     """Return those named by ids or files, or the ids of the newest turns that ended."""
     if newest is not None:
         listed = await pet.traces.list(TraceFilter(), pet.clock(), newest)
@@ -82,9 +87,8 @@ async def _turns(pet: "Companion", named: Sequence[str], newest: int | None) -> 
     return found
 
 
-def _in_file(file: Path) -> "list[TraceWithJobs]":
+def _in_file(file: Path) -> list[TraceWithJobs]:
     """Return the traces in an exported file; none if there is no such file."""
-    from agent.tracing.render.export import read_exported
 
     try:
         return read_exported(file.read_text(encoding="utf-8")) if file.is_file() else []
@@ -94,7 +98,6 @@ def _in_file(file: Path) -> "list[TraceWithJobs]":
 
 def _as_json(one: "Replayed | NotReplayed") -> dict[str, Any]:
     from agent.replay.replay import NotReplayed
-    from agent.tracing.trace import span_json
 
     if isinstance(one, NotReplayed):
         return {"id": one.id, "not_replayed": one.why}
@@ -111,8 +114,6 @@ def _as_json(one: "Replayed | NotReplayed") -> dict[str, Any]:
 def _print(found: "Sequence[Replayed | NotReplayed]", *, full: bool) -> None:
     """Print each turn in short, and what they have in common."""
     from agent.replay.replay import Replayed, causes
-    from agent.surfaces.cli.traces.lines import print_lines
-    from agent.tracing.render.text import count, one_line
 
     print_lines((line for one in found for line in _lines(one, full)), whole=full)
     done = [one for one in found if isinstance(one, Replayed)]
@@ -125,12 +126,8 @@ def _print(found: "Sequence[Replayed | NotReplayed]", *, full: bool) -> None:
         print(f"{count(turns, 'turn')}: {one_line(what)}; {otherwise or 'none'} went otherwise")
 
 
-def _lines(one: "Replayed | NotReplayed", full: bool) -> "Iterator[Line]":
+def _lines(one: "Replayed | NotReplayed", full: bool) -> Iterator[Line]:
     from agent.replay.replay import NotReplayed
-    from agent.surfaces.cli.traces.lines import changed_lines, difference_lines
-    from agent.tracing.render.text import one_line
-    from agent.tracing.render.trace import full_lines, heading, overview_lines
-    from agent.tracing.render.tree import Line
 
     if isinstance(one, NotReplayed):
         yield Line("", f"not replayed: {one_line(one.why)}", "faint")

@@ -9,10 +9,13 @@ import typer
 from agent.surfaces.cli.options import user_option
 from agent.surfaces.cli.output import Output
 from agent.surfaces.cli.session import with_companion
+from agent.surfaces.cli.traces.lines import print_lines
+from agent.tracing.render.text import one_line, when
+from agent.tracing.render.tree import Line, Tone
+from agent.tracing.trace import Summary
 
 if TYPE_CHECKING:
     from agent.companion import Companion
-    from agent.tracing.render.tree import Line, Tone
     from agent.tracing.trace import Summary
     from agent.tracing.why.gates import Why
 
@@ -30,7 +33,6 @@ async def why(
 
     Without --in: who may read it now, and the turns that stored, found or used it.
     """
-    from agent.surfaces.cli.traces.lines import print_lines
     from agent.tracing.why.gates import Asked
     from agent.tracing.why.memories import traces_of
     from agent.tracing.why.messages import explain
@@ -44,15 +46,13 @@ async def why(
     return Output([_as_json(*pair) for pair in pairs], lambda: print_lines(told, whole=True))
 
 
-def _as_json(one: "Why", traces: "Sequence[tuple[Summary, str]]") -> dict[str, Any]:
+def _as_json(one: "Why", traces: Sequence[tuple[Summary, str]]) -> dict[str, Any]:
     told = asdict(one) | {"given": one.given, "stopped_at": one.stopped_at and one.stopped_at.name}
     del told["in_turn"]
     return told | {"traces": [{"id": summary.id, "part": part} for summary, part in traces]}
 
 
-def _lines(one: "Why", traces: "Sequence[tuple[Summary, str]]") -> "Iterator[Line]":
-    from agent.tracing.render.text import one_line, when
-    from agent.tracing.render.tree import Line
+def _lines(one: "Why", traces: Sequence[tuple[Summary, str]]) -> Iterator[Line]:
 
     end = {None: "", True: "  given to the model", False: "  not given to the model"}[one.given]
     end += f": {one.stopped_at.name}" if one.stopped_at else ""
