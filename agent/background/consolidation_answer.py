@@ -199,12 +199,10 @@ class NewPreference(Written):
 
 
 class TaskUpdate(Written):
-    id: Annotated[Annotated[str, line(100)] | None, BeforeValidator(bare_id), _ShortId] = _field(
-        "id task", None
-    )
+    id: Annotated[Annotated[str, line(100)] | None, BeforeValidator(bare_id), _ShortId] = _field("id", None)
     """None or empty: a new task, or the task that the description matches."""
     description: Annotated[str, line(1000, required=False), _Original, Schema(_text())] = _field(
-        "description text", ""
+        "description task text", ""
     )
     messages: Cited = _field("messages message cites", ())
     status: Annotated[TaskStatus | None, Word, _enum(TaskStatus)] = None
@@ -231,7 +229,7 @@ class FactRuling(Written):
     """A short id, or the number in `new_facts` as ``#1``."""
     old: Annotated[str, Field(coerce_numbers_to_str=True), Schema(_text())]
     """A short id."""
-    ruling: Annotated[Ruling | Literal["both"], Schema({"type": "string", "enum": [*RULINGS, "both"]})]
+    ruling: Annotated[Ruling | Literal["both"], Word, Schema({"type": "string", "enum": [*RULINGS, "both"]})]
 
 
 def _without_copies(text: str | None, info: ValidationInfo) -> str:
@@ -288,8 +286,9 @@ def read_answer(answer: str, summary: Budget, ours: Collection[str] = ()) -> Con
     whole, closed = up_to_the_last_end(answer)
     fields: dict[str, Any] = {}
     for part in _parts([one.value for one in objects_in(answer if closed else whole)]):
-        for name, value in part.items():
+        for name, value in part:
             before = fields.get(name)
+            value = [value] if name in ITEMS and isinstance(value, dict) else value
             if isinstance(before, list) and isinstance(value, list):
                 # Rulings name new facts by their number in the first.
                 fields[name] = before if name == "rulings" else [*before, *value]
@@ -310,11 +309,11 @@ def read_answer(answer: str, summary: Budget, ours: Collection[str] = ()) -> Con
     )
 
 
-def _parts(value: Any) -> Iterator[dict[str, Any]]:
-    """Yield, by their names, the fields that were asked for of each object in a value that has one."""
+def _parts(value: Any) -> Iterator[list[tuple[str, Any]]]:
+    """Yield the fields that were asked for, with their names, of each object in a value that has one."""
     if isinstance(value, dict):
-        fields = {_NAMES[name]: one for name, one in simple_keys(value).items() if name in _NAMES}
-        if fields.keys() & {"summary", *ITEMS}:
+        fields = [(_NAMES[name], one) for name, one in simple_keys(value).items() if name in _NAMES]
+        if {name for name, _ in fields} & {"summary", *ITEMS}:
             yield fields
             return
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()

@@ -242,12 +242,15 @@ def test_fields_are_read_by_the_names_that_models_give_them():
     written = {
         "Summary": "Ana rows.",
         "facts": [{"Fact": "Ana rows", "Messages": [1]}],
+        "newFacts": {"text": "Ana sings"},
         "preferences": [{"field": "tone", "value": "casual"}],
-        "tasks": [{"Text": "Buy a boat"}],
+        "tasks": [{"Task": "Buy a boat"}],
+        "rulings": [{"New": "#1", "old": "1a2b3c4d", "ruling": "Replaces"}],
     }
     read = read_answer(json.dumps(written), SUMMARY)
     assert (read.whole, read.faults) == (True, ())
-    assert [item.words for item in read.items] == ["Ana rows", "tone: casual", "Buy a boat"]
+    assert [item.words for item in read.items] == ["Ana rows", "Ana sings", "tone: casual", "Buy a boat"]
+    assert [one.ruling for one in read.rulings] == ["replaces"]
 
 
 def test_the_form_asks_for_every_field_that_is_read_and_nothing_else():
@@ -370,7 +373,9 @@ def test_a_value_that_cannot_be_read_is_named_and_the_rest_is_read():
         lambda inner: (
             st.lists(inner, max_size=3)
             | st.dictionaries(
-                st.sampled_from([*FOUND, "memory_summary", "rulings", "new", "old", "ruling"]),
+                st.sampled_from(
+                    [*FOUND, "memory_summary", "rulings", "new", "old", "ruling", "facts", "Tasks"]
+                ),
                 inner,
                 max_size=4,
             )
