@@ -35,7 +35,7 @@ async def conversations_of(
         this.conversation_id, func.count().label("many"), first.label("first"), last.label("last")
     )
     counted = counted.where(messages_readable(audience), kept()).group_by(this.conversation_id)
-    counted = counted.where(this.conversation_id == id) if id else counted
+    counted = counted.where(this.conversation_id == id) if id is not None else counted
     if before is not None:
         counted = counted.having(last < await position_of(database, before, audience))
     of = counted.order_by(last.desc()).limit(limit).subquery()

@@ -218,7 +218,8 @@ class Transcript:
         with `before`, those older than the message with this id. Raises NotFound for one that may not be
         read."""
         query = select(messages).where(messages_readable(audience), kept())
-        query = query.where(messages.c.conversation_id == conversation) if conversation else query
+        if conversation is not None:
+            query = query.where(messages.c.conversation_id == conversation)
         if before is not None:
             query = query.where(messages.c.seq < await position_of(self._database, before, audience))
         rows = await self._database.rows(query.order_by(messages.c.seq.desc()).limit(limit))

@@ -35,7 +35,8 @@ async def test_nobody_reads_of_a_conversation_what_was_not_said_to_them(stack: S
     ]
     for nobodys in (Audience.of("cleo"), Audience.of(None), Audience.of("anna", Place.parse("acme"))):
         assert await listed(stack, nobodys) == []
-    assert await listed(stack, id="dm:ben") == []
+    for other in ("dm:ben", ""):
+        assert await listed(stack, id=other) == await stack.transcript.page(ANNA, 9, conversation=other) == []
     assert await listed(stack, Audience.of("ben"), id="chat:one") == [
         ["chat:one", "dm", "ben's secret", 2, "ben told a secret"]
     ]
