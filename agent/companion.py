@@ -154,7 +154,6 @@ class Companion:
                     pet.people.erasure,
                     LastRuns(components.database, components.clock),
                     pet._wake_worker,
-                    settings.purge_minutes,
                 )
                 schedule.start(closing)
             await pet._purge_forgotten()

@@ -1,4 +1,4 @@
-"""How many model calls consolidation may make in an hour and in a day, for each person and each place.
+"""How many model calls consolidation may make in a day, for each person and each place.
 
 The owner of a conversation pays: the person in private, or the place. The calls are counted in the database,
 so the limits hold for all processes together and over restarts. The jobs of an owner who has none left wait
@@ -23,7 +23,7 @@ from memory.sql.tables import figures, work
 log = logging.getLogger("hachi.upkeep")
 
 COUNTED = "upkeep calls "
-"""Begins the name of a figure; the hour or day follows."""
+"""Begins the name of a figure; the day follows."""
 
 
 # Built once, since building them takes longer than running them.
@@ -44,7 +44,7 @@ _COUNTED = select(figures).where(
 
 
 class BudgetSpent(NotNow):
-    """The owner has no calls left in this hour or day."""
+    """The owner has no calls left in this day."""
 
 
 class _Period(NamedTuple):
@@ -57,8 +57,6 @@ class _Period(NamedTuple):
 class ConsolidationBudget:
     database: Database
     clock: Callable[[], datetime]
-    per_hour: int
-    """0: any number."""
     per_day: int
     """0: any number."""
 
@@ -105,9 +103,6 @@ class ConsolidationBudget:
         return spent
 
     def _periods(self) -> Iterator[_Period]:
-        hour = self.clock().replace(minute=0, second=0, microsecond=0)
-        day = hour.replace(hour=0)
-        if self.per_hour:
-            yield _Period(f"{COUNTED}{hour:%Y-%m-%d %H}", self.per_hour, hour + timedelta(hours=1))
+        day = self.clock().replace(hour=0, minute=0, second=0, microsecond=0)
         if self.per_day:
             yield _Period(f"{COUNTED}{day:%Y-%m-%d}", self.per_day, day + timedelta(days=1))

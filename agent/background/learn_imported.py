@@ -108,7 +108,7 @@ class Learning:
     @property
     def _model(self) -> Any:
         if self.consolidation.model is None:
-            raise BadInput("no model consolidates here: set up one, and HACHI_LOOK_BACK=model")
+            raise BadInput("no model consolidates here: set up one, and HACHI_CONSOLIDATE=model")
         return self.consolidation.model
 
     async def run(self, user: str, calls: int, progress: Callable[[int], None] | None = None) -> Learned:
@@ -120,7 +120,7 @@ class Learning:
         consolidation = replace(
             self.consolidation,
             model=replace(self._model, model=counted),
-            calls=replace(self.consolidation.calls, per_hour=0, per_day=0),  # its own limit counts
+            calls=replace(self.consolidation.calls, per_day=0),  # its own limit counts
             due=None,
             reader=replace(self.consolidation.reader, most_behind=EVERY, answered_within=timedelta()),
         )

@@ -29,6 +29,8 @@ QUEUE_SECONDS = 10
 """How often the queue is looked at: for retries, jobs of processes that died, and what no notice told of."""
 REMIND_SECONDS = 20
 """How often due tasks are checked, if a surface can announce them."""
+PURGE_SECONDS = 15 * 60.0
+"""How often what has expired is deleted."""
 OVERDUE_SECONDS = 2.0
 """How long after a start what is overdue begins: the first prompt is there by then."""
 MINUTE, HOUR, DAY = 60, 3600, 24 * 3600
@@ -44,7 +46,6 @@ class Schedule:
     erasure: Erasure
     last_runs: LastRuns
     wake_worker: Callable[[], Awaitable[None]]
-    purge_minutes: float
     _running: dict[str, asyncio.Task[str]] = field(default_factory=dict)
 
     def start(self, closing: AsyncExitStack) -> None:
@@ -54,7 +55,7 @@ class Schedule:
         scheduler = AsyncIOScheduler(timezone="UTC", job_defaults=LATE)
         keep = self.maintenance
         for name, seconds, act, failure in (
-            ("purge", MINUTE * self.purge_minutes, self._purge, "the purge failed"),
+            ("purge", PURGE_SECONDS, self._purge, "the purge failed"),
             ("forgotten", MINUTE, keep.purge_forgotten, "what was forgotten was not deleted"),
             ("queue", QUEUE_SECONDS, self.wake_worker, "the queue could not be checked"),
             ("prune", MINUTE, self._due("prune", HOUR, self._prune), "old traces were not deleted"),

@@ -31,6 +31,7 @@ from agent.turn.context.prompt import budgets_of, messages_of, within_budgets
 from agent.turn.context.smaller import fitted
 from agent.turn.extensions import Extensions
 from agent.turn.loop import run_agent
+from agent.types.budget import SUMMARY_BUDGET
 from memory.audience import Place
 from memory.errors import NotFound
 from memory.process.spans import Recording, Span, note, recording, span
@@ -152,11 +153,11 @@ async def _consolidate_again(trace: Trace, recorded: Span, settings: Settings, u
         raise BadInput(f"{trace.summary.short} cannot be replayed: an older Hachi recorded it") from error
     calls = [one for one in recorded.spans if one.kind == "call"]
     model = answered_by(upkeep, RecordedModel(trace, calls), retries=True)
-    answer = ConsolidationAnswer(summary=quoted_summary(reading, settings.summary_budget))
+    answer = ConsolidationAnswer(summary=quoted_summary(reading, SUMMARY_BUDGET))
     with span("exchange"):
         if calls:
             with suppress(Exception):  # the recorded call failed too
-                answer = await extract_memory_updates(model, reading, settings.summary_budget)
+                answer = await extract_memory_updates(model, reading, SUMMARY_BUDGET)
         if "findings" in recorded.data:
             note(findings=answer)
 

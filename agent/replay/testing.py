@@ -16,7 +16,7 @@ from agent.companion import Companion
 from agent.models.choice.choose import choose_model
 from agent.replay.cassette import RecordedModel, context_of, recorded_tools
 from agent.replay.replay import answered_by, run_turn, tool_context, work_otherwise
-from agent.settings import Settings
+from agent.settings import Settings, as_named_now
 from agent.tracing.differences import Difference, differences
 from agent.tracing.render.export import read_exported, trace_json
 from agent.tracing.render.text import json_text, parsed_json
@@ -24,7 +24,7 @@ from agent.tracing.trace import Trace, TraceWithJobs, read_data
 from memory.audience import Place
 from tools.registry import TOOLS, Tool, ToolResult
 
-NO_SERVER = dict.fromkeys(("openai_api_key", "openai_base_url", "provider", "upkeep_model"))
+NO_SERVER = dict.fromkeys(("openai_api_key", "openai_base_url", "provider", "consolidate_model"))
 FOR_SERVERS = (", settings", ", response_format")
 """Of a request, what depends on the server that is asked."""
 
@@ -66,7 +66,7 @@ def take_again(file: Path) -> TurnAgain:
 
 async def _taken_again(whole: TraceWithJobs, finds: list[list[str]] | None) -> TurnAgain:
     trace = whole.trace
-    settings = Settings.load(**{**(trace.made_by.get("settings") or {}), **NO_SERVER})
+    settings = Settings.load(**{**as_named_now(trace.made_by.get("settings") or {}), **NO_SERVER})
     every = [*TOOLS, *_others(trace)]
     tools = recorded_tools(every, trace, settings.importance_floor, live=False)
     offline, built = choose_model(settings), context_of(trace)

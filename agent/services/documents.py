@@ -15,6 +15,7 @@ from memory.audience import GLOBAL, Audience
 from memory.documents.formats.blocks import UnreadableDocument
 from memory.documents.library import (
     AddedDocument,
+    DocumentLibrary,
     IngestProgress,
     IngestResult,
     document_name,
@@ -35,6 +36,11 @@ LONGEST_PATH = 4_096
 class DocumentService:
     parts: "Components"
     erasure: Erasure
+
+    @property
+    def library(self) -> DocumentLibrary:
+        """What stores and searches them, for `get_rag_context_for_query`."""
+        return self.parts.documents
 
     async def add_files(
         self,

@@ -59,9 +59,9 @@ def redaction_of(settings: Settings) -> Redaction:
 
 
 REACH_A_TURN = (
-    *("mode", "memory", "max_turns", "history_messages", "history_budget", "context_budget", "prompt_facts"),
-    *("summary_budget", "summary_reread", "knowledge_budget", "knowledge_first", "reranker", "embedder"),
-    *("importance_floor", "half_life_days", "judge", "look_back", "upkeep_model", "images", "api"),
+    *("mode", "memory", "max_turns", "history_messages", "history_budget", "context_budget"),
+    *("knowledge_budget", "knowledge_first", "reranker", "embedder"),
+    *("importance_floor", "half_life_days", "judge", "consolidate", "consolidate_model", "images", "api"),
     *("structured", "provider"),
 )
 """The settings that change what a turn or the work after it does, besides the model and the persona. How long

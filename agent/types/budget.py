@@ -43,3 +43,7 @@ class Budget:
 
     def __str__(self) -> str:
         return f"{self.amount} {self.unit}"
+
+
+SUMMARY_BUDGET = Budget(800)
+"""How long the summary of a conversation may become."""

@@ -211,9 +211,7 @@ def _components(
         forgetting=Forgetting(database, clock, undo_for),
         purge=Purge(database, clock),
         figures=figures,
-        consolidation_budget=ConsolidationBudget(
-            database, clock, settings.upkeep_per_hour, settings.upkeep_per_day
-        ),
+        consolidation_budget=ConsolidationBudget(database, clock, settings.consolidate_per_day),
         extensions=added,
     )
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from agent.models.choice.registry import load
 from agent.turn.context.persona import read_persona
 from agent.turn.forget_requests import ForgetRequests
+from agent.types.budget import SUMMARY_BUDGET
 from agent.wiring.components import Components
 
 if TYPE_CHECKING:
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     from agent.turn.consolidation_due import ConsolidationDue
     from agent.turn.context.build import ContextServices
     from agent.turn.turn import TurnDependencies
+
+
+SUMMARY_REREAD = 50
+"""From how many of the newest messages that it covered a summary is written again."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,7 @@ async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime
             database=c.database,
             transcript=c.transcript,
             queue=c.queue,
-            consolidation=None if settings.look_back == "off" else due,
+            consolidation=None if settings.consolidate == "off" else due,
         ),
         recorder=c.recorder,
         extensions=c.extensions,
@@ -79,7 +84,7 @@ async def _consolidation(c: Components, due: "ConsolidationDue") -> "Consolidati
         with_model=model is not None,
         judging=c.models.judges,
         mode=settings.mode,
-        reread=settings.summary_reread,
+        reread=SUMMARY_REREAD,
         budget=settings.context_budget,
     )
     return Consolidation(
@@ -94,7 +99,7 @@ async def _consolidation(c: Components, due: "ConsolidationDue") -> "Consolidati
         clock=c.clock,
         model=model,
         calls=c.consolidation_budget,
-        budget=settings.summary_budget,
+        budget=SUMMARY_BUDGET,
         explain=lambda error: model_error(error, c.models.upkeep_settings),
         count=c.figures.count,
     )
@@ -103,7 +108,7 @@ async def _consolidation(c: Components, due: "ConsolidationDue") -> "Consolidati
 def _consolidation_due(c: Components) -> "ConsolidationDue":
     from agent.turn.consolidation_due import ENOUGH, ConsolidationDue
 
-    settings, quiet = c.settings, timedelta(minutes=c.settings.look_back_minutes)
+    settings, quiet = c.settings, timedelta(minutes=c.settings.consolidate_minutes)
     enough = ENOUGH if c.models.consolidates else 1
     return ConsolidationDue(quiet, settings.history_messages, settings.history_budget, enough)
 

@@ -53,7 +53,7 @@ def build_services(c: Components) -> Services:
 
 def _admin(c: Components, forgetting: ForgetService) -> AdminService:
     unused, old = days(c.settings.unused_days), days(c.settings.message_days)
-    limits = Limits(unused, c.settings.unimportant, c.settings.max_memories, old)
+    limits = Limits(unused_for=unused, cap=c.settings.max_memories, messages_for=old)
     return AdminService(
         c,
         HealthService(c),

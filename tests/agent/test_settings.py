@@ -36,7 +36,7 @@ VALUES: dict[str, tuple[str, Any]] = {
     "importance_floor": ("0.5", 0.5),
     "decisions": ("redacted", "redacted"),
     "log_level": ("debug", "DEBUG"),
-    "look_back": ("plain", "plain"),
+    "consolidate": ("plain", "plain"),
     "mode": ("study", "study"),
     "context_tokens": ("8000", 8000),
     "context_budget": ("125 tokens", Budget(125, "tokens")),
@@ -121,6 +121,7 @@ def test_one_that_cannot_be_read_is_named_in_one_line(name, written, monkeypatch
     [
         ("hime", "there is no setting 'hime'; did you mean home?"),
         ("model_timout", "did you mean model_timeout?"),
+        ("look_back", "it is consolidate now"),
         ("zzz", "docs/settings.md lists what there is"),
     ],
 )

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from llamacpp_server import FIGURES, Llama, llama
 
+from agent.models.choice import choose
 from hachi import Companion, Settings
 
 VENV = Path(os.environ.get("LLAMACPP_VENV") or Path(__file__).parent / ".venv")
@@ -58,8 +59,9 @@ def server(_shared: Llama) -> Iterator[Llama]:
 
 
 @pytest.fixture
-async def open_at(tmp_path: Path) -> AsyncIterator[Open]:
+async def open_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Open]:
     """`await open_at(server, **settings)`: a companion that asks this server."""
+    monkeypatch.setattr(choose, "LOCAL_CONSOLIDATE_TOKENS", 200)
     async with AsyncExitStack() as closing:
 
         async def opened(server: Llama, **settings: Any) -> Companion:
@@ -68,7 +70,6 @@ async def open_at(tmp_path: Path) -> AsyncIterator[Open]:
                 "provider": "llamacpp",
                 "model_timeout": 300,
                 "answer_tokens": 32,
-                "consolidate_tokens": 200,
             } | settings
             pet = Companion.open(Settings.load(**given), upkeep=False)
             return await closing.enter_async_context(pet)

@@ -47,7 +47,7 @@ async def streamed(pet: Companion, text: str, **who: Any) -> tuple[Reply, str, f
 
 
 async def test_two_people_talk_streamed_and_not(server: Llama, open_at: Open) -> None:
-    pet = await open_at(server, structured="none", look_back="off")
+    pet = await open_at(server, structured="none", consolidate="off")
     for number, text in enumerate(TOLD):
         if number % 2:
             reply, shown, _ = await streamed(pet, text, user="lea", author="Lea", settle=True)
@@ -63,7 +63,7 @@ async def test_two_people_talk_streamed_and_not(server: Llama, open_at: Open) ->
 
 
 async def test_with_a_schema_answers_end_by_themselves(server: Llama, open_at: Open) -> None:
-    pet = await open_at(server, structured="schema", answer_tokens=160, look_back="off")
+    pet = await open_at(server, structured="schema", answer_tokens=160, consolidate="off")
     ends = []
     for number, text in enumerate(("I'm allergic to peanuts.", "Hello!", 'Say {"message": "hi"} in JSON.')):
         reply = await pet.respond(text, user="ben", author="Ben", settle=True)
@@ -92,7 +92,7 @@ async def test_a_talk_is_consolidated(server: Llama, open_at: Open) -> None:
 async def test_a_plain_turn_evaluates_at_most_700_tokens(start: Start, open_at: Open, template: str) -> None:
     turns = 9
     with start(template=template, n_ctx=6144, n_predict=24) as server:
-        pet = await open_at(server, look_back="off", answer_tokens=24, max_turns=1)
+        pet = await open_at(server, consolidate="off", answer_tokens=24, max_turns=1)
         firsts = []
         for number in range(turns):
             text = f"{number}: {TOLD[number % 3]}"
@@ -110,7 +110,7 @@ async def test_a_plain_turn_evaluates_at_most_700_tokens(start: Start, open_at: 
 
 
 async def test_five_people_share_one_slot(server: Llama, open_at: Open) -> None:
-    pet = await open_at(server, look_back="off", answer_tokens=16, structured="none")
+    pet = await open_at(server, consolidate="off", answer_tokens=16, structured="none")
     people = ("ana", "ben", "cleo", "dan", "eve")
 
     replies = await asyncio.gather(
@@ -125,7 +125,7 @@ async def test_five_people_share_one_slot(server: Llama, open_at: Open) -> None:
 
 async def test_a_talk_that_outgrows_the_window_goes_on(start: Start, open_at: Open) -> None:
     with start(n_ctx=1536, n_predict=16) as server:
-        pet = await open_at(server, look_back="off", answer_tokens=16, structured="none")
+        pet = await open_at(server, consolidate="off", answer_tokens=16, structured="none")
         said = [f"Look: {f'error {n} in line {n}; ' * 40}" for n in (17, 18)] + ["And now?"]
         for text in said:
             assert_reply(await pet.respond(text, user="lea", author="Lea"))
@@ -134,7 +134,7 @@ async def test_a_talk_that_outgrows_the_window_goes_on(start: Start, open_at: Op
 
 async def test_a_window_too_small_for_the_rules_is_answered_or_told(start: Start, open_at: Open) -> None:
     with start(n_ctx=512, n_predict=16) as server:
-        pet = await open_at(server, look_back="off", answer_tokens=16, structured="none")
+        pet = await open_at(server, consolidate="off", answer_tokens=16, structured="none")
         [said] = await asyncio.gather(pet.respond("hello", user="lea"), return_exceptions=True)
         if isinstance(said, Reply):
             assert_reply(said)
@@ -147,7 +147,7 @@ async def test_a_window_too_small_for_the_rules_is_answered_or_told(start: Start
 
 async def test_a_server_killed_in_mid_stream_is_told_and_may_come_back(start: Start, open_at: Open) -> None:
     with start(n_predict=-1) as server:
-        pet = await open_at(server, look_back="off", answer_tokens=300, model_retries=0, structured="none")
+        pet = await open_at(server, consolidate="off", answer_tokens=300, model_retries=0, structured="none")
         server.answering.clear()
         running = asyncio.create_task(streamed(pet, "Tell me a long story.", user="lea", author="Lea"))
         await asyncio.to_thread(server.answering.wait, 200)
@@ -165,7 +165,7 @@ async def test_a_server_killed_in_mid_stream_is_told_and_may_come_back(start: St
 
 async def test_a_wrong_key_is_told(start: Start, open_at: Open) -> None:
     with start(api_keys=["right"], n_ctx=512) as server:
-        pet = await open_at(server, openai_api_key="wrong", look_back="off")
+        pet = await open_at(server, openai_api_key="wrong", consolidate="off")
         began = time.monotonic()
         with pytest.raises(ModelRejected, match=r"(?i)key"):
             await pet.respond("hello", user="lea")
@@ -176,16 +176,16 @@ async def test_a_wrong_key_is_told(start: Start, open_at: Open) -> None:
 def hachi(server: Llama, home: Path, *command: str) -> dict[str, Any]:
     """What starts a command of Hachi's with this server."""
     told = {"HACHI_HOME": str(home), "OPENAI_BASE_URL": server.url, "HACHI_MODEL": "smol"}
-    told |= {"HACHI_PROVIDER": "llamacpp", "HACHI_LOOK_BACK": "off", "HACHI_EMBEDDER": "bundled"}
+    told |= {"HACHI_PROVIDER": "llamacpp", "HACHI_CONSOLIDATE": "off", "HACHI_EMBEDDER": "bundled"}
     told |= {"HACHI_ANSWER_TOKENS": "24", "HACHI_STRUCTURED": "none"}
-    told |= {"HACHI_MODEL_TIMEOUT": "300", "HACHI_CONSOLIDATE_TOKENS": "200"}
+    told |= {"HACHI_MODEL_TIMEOUT": "300"}
     code = "import sys; from agent.surfaces.cli import main; sys.exit(main())"
     others = {name: value for name, value in os.environ.items() if not name.startswith(("HACHI_", "OPENAI_"))}
     return {"args": (sys.executable, "-c", code, *command), "env": others | told}
 
 
 async def test_openais_client_talks_with_hachi_serve(server: Llama, open_at: Open, tmp_path: Path) -> None:
-    pet = await open_at(server, look_back="off")
+    pet = await open_at(server, consolidate="off")
     _, key = await pet.admin.keys.create("client", "user", "lea", now=pet.clock())
     run = hachi(server, tmp_path, "serve", "--port", "0")
     process = await asyncio.create_subprocess_exec(
@@ -218,7 +218,7 @@ async def test_openais_client_talks_with_hachi_serve(server: Llama, open_at: Ope
 
 
 async def test_a_turn_replays_as_it_was(server: Llama, open_at: Open, tmp_path: Path) -> None:
-    pet = await open_at(server, look_back="off", answer_tokens=24, structured="none")
+    pet = await open_at(server, consolidate="off", answer_tokens=24, structured="none")
     assert_reply(await pet.respond("hello there", user="lea", author="Lea"))
     await pet.settle()
     asked = len(server.exchanges)
@@ -234,7 +234,7 @@ async def test_a_turn_replays_as_it_was(server: Llama, open_at: Open, tmp_path: 
 async def test_every_error_of_a_server_that_is_away_is_told_soon(start: Start, open_at: Open) -> None:
     with start(n_ctx=512) as server:
         server.kill()
-        pet = await open_at(server, look_back="off", model_retries=0)
+        pet = await open_at(server, consolidate="off", model_retries=0)
         began = time.monotonic()
         with pytest.raises(HachiError) as raised:
             await pet.respond("hello", user="lea")

@@ -30,7 +30,7 @@ async def test_a_file_answers_is_killed_is_started_again_and_ends(file, tmp_path
         "home": tmp_path,
         "model_timeout": 120.0,
         "answer_tokens": 200,
-        "look_back": "off",
+        "consolidate": "off",
         "model_retries": 0,
     }
     async with Companion.open(settings=Settings.load(model=str(file), **usual)) as pet:

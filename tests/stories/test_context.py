@@ -40,7 +40,7 @@ async def test_what_was_decided_in_a_channel_is_carried_there_and_nowhere_else(
 ) -> None:
     model = AnsweringModel()
 
-    async with opened(given=model, look_back="plain", history_messages=4) as pet:
+    async with opened(given=model, consolidate="plain", history_messages=4) as pet:
         await say(pet, "We decided to meet on Thursdays.", user="ben", place="acme/general")
         for n in range(3):
             await say(pet, f"It rained for {n} hours.", place="acme/general")
@@ -68,9 +68,9 @@ async def test_without_looking_back_the_facts_of_the_answers_are_kept_and_found_
         answer("Green."),
     )
 
-    async with scripted(look_back="off") as pet:
+    async with scripted(consolidate="off") as pet:
         await say(pet, "my boat is green, please be brief")
-    async with scripted(look_back="off") as pet:
+    async with scripted(consolidate="off") as pet:
         await say(pet, "what about my boat?", conversation="another")
 
     assert "> - [FACT] Ana's boat is green (" in server.asked[1].context

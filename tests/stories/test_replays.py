@@ -158,7 +158,7 @@ async def test_every_turn_is_the_same_again(
     database: dict[str, str],
 ) -> None:
     asks = {"openai_base_url": server.url, "model": "tiny", "api": "chat", "model_timeout": 3}
-    pet = await open_pet(**asks, **database, upkeep_per_hour=10_000, upkeep_per_day=10_000)
+    pet = await open_pet(**asks, **database, consolidate_per_day=10_000)
     sent = list[str]()
 
     async def send(*reminder: Any) -> bool:

@@ -161,7 +161,7 @@ def _opened(settings: Settings) -> openai.AsyncOpenAI:
 
 def _limit(settings: Settings, consolidates: bool) -> int | None:
     """Return how many tokens an answer may have; None where the model is to end it."""
-    limit = settings.consolidate_tokens if consolidates else settings.answer_tokens
+    limit = None if consolidates else settings.answer_tokens
     if limit is None and is_local(settings):
         limit = LOCAL_CONSOLIDATE_TOKENS if consolidates else LOCAL_ANSWER_TOKENS
     return limit or None

@@ -30,7 +30,7 @@ def fallback_settings(settings: Settings, *, brought: bool = False) -> Settings 
     if settings.fallback_model is None or (settings.offline and not brought):
         return None
     name, base_url, provider = ModelAddress.parse(settings.fallback_model)
-    fields = dict(settings) | {"model": name, "upkeep_model": None, "fallback_model": None}
+    fields = dict(settings) | {"model": name, "consolidate_model": None, "fallback_model": None}
     if base_url or provider or names_file(name) or settings.model_file:
         fields |= dict.fromkeys(_OF_THE_SERVER) | {"openai_base_url": base_url, "provider": provider}
     second = _SecondSettings.model_construct(**fields)

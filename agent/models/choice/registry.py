@@ -50,7 +50,7 @@ class Models:
         """Return whether a model consolidates conversations. A model from the caller does so only if
         asked."""
         usual = "model" if self.brought is None or self.brought_upkeep is not None else "plain"
-        return self.has_upkeep and (self.settings.look_back or usual) == "model"
+        return self.has_upkeep and (self.settings.consolidate or usual) == "model"
 
     @property
     def judges(self) -> bool:
@@ -126,7 +126,8 @@ class Models:
         """Return the settings with the upkeep model as the model; a file serves for both."""
         if self.settings.model_file:
             return self.settings
-        return self.settings.model_copy(update={"model": self.settings.upkeep_model or self.settings.model})
+        model = self.settings.consolidate_model or self.settings.model
+        return self.settings.model_copy(update={"model": model})
 
     async def close(self) -> None:
         if self._answering is not None:  # its client is the other one's too

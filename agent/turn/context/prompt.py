@@ -29,7 +29,7 @@ from agent.turn.context.user_snippet import (
     moment,
     snippet_lines,
 )
-from agent.types.budget import Budget
+from agent.types.budget import SUMMARY_BUDGET, Budget
 from agent.types.client import Called, ClientTurn, Item, Returned, Said
 from memory.audience import Place
 from memory.documents.quote import LABEL
@@ -55,7 +55,7 @@ class Budgets:
     """How much of each section is shown, and how often the model is called. The question is never cut."""
 
     context: Budget = Budget(1_000)
-    summary: Budget = Budget(800)
+    summary: Budget = SUMMARY_BUDGET
     history: Budget = Budget(24_000)
     knowledge: Budget = Budget(4_000)
     instructions: int = 8_000
@@ -69,10 +69,9 @@ class Budgets:
 def budgets_of(settings: Settings) -> Budgets:
     return Budgets(
         settings.context_budget,
-        settings.summary_budget,
+        SUMMARY_BUDGET,
         settings.history_budget,
         settings.knowledge_budget,
-        facts=settings.prompt_facts,
         model_calls=settings.max_turns,
     )
 

@@ -376,7 +376,7 @@ async def test_a_new_wish_ends_the_note_that_it_contradicts(open_pet):
 
 
 async def test_one_model_call_after_a_turn_updates_everything(open_pet, server, rows):
-    pet = await open_pet(openai_base_url=server.url, model="big", api="chat", upkeep_model="small")
+    pet = await open_pet(openai_base_url=server.url, model="big", api="chat", consolidate_model="small")
     server.script(*[answer("Bravo!")] * 4)
     found = {
         "summary": "Ana got the job in Lyon and will move in May.",
@@ -554,7 +554,7 @@ async def test_what_cites_two_people_is_of_who_says_it_and_of_nobody_where_that_
 
 async def test_six_messages_are_consolidated_when_they_have_been_quiet(open_pet, clock):
     model = consolidator()
-    pet = await open_pet(given=AnsweringModel(), looking_back=model, look_back_minutes=30)
+    pet = await open_pet(given=AnsweringModel(), looking_back=model, consolidate_minutes=30)
     for text, minutes in (("I row", 99), ("I sing", 99), ("I swim", 20)):
         await pet.respond(text, user="ana")
         clock.advance(minutes=minutes)
@@ -600,7 +600,7 @@ async def test_fewer_messages_wait_for_a_month_and_only_for_quiet_where_no_answe
 
 
 async def test_without_a_model_a_quiet_talk_gets_its_summary_however_short(open_pet, clock):
-    pet = await open_pet(given=AnsweringModel(), look_back="plain")
+    pet = await open_pet(given=AnsweringModel(), consolidate="plain")
     await pet.respond("I row", user="ana")
     clock.advance(hours=6)
     await pet.settle(hurry=False)
@@ -717,7 +717,7 @@ async def test_a_crash_before_the_summary_is_written_loses_nothing_and_stores_no
 
 
 async def test_plain_consolidation_quotes_people(open_pet, server):
-    pet = await open_pet(openai_base_url=server.url, model="tiny", api="chat", look_back="plain")
+    pet = await open_pet(openai_base_url=server.url, model="tiny", api="chat", consolidate="plain")
     server.script(answer("Noted."), answer("Fine."))
 
     await talk(pet, "We decided to rent the flat in Lyon.", "hello?")

@@ -1,4 +1,4 @@
-"""A person's consolidations, and a place's, make so many model calls in an hour and a day; the rest waits."""
+"""A person's consolidations, and a place's, make so many model calls in a day; the rest waits."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ from tests.memory.conftest import server as postgresql
 __all__ = ["postgresql"]
 
 
-TEN, MIDNIGHT = datetime(2026, 11, 21, 10, tzinfo=UTC), datetime(2026, 11, 22, tzinfo=UTC)
+MIDNIGHT = datetime(2026, 11, 22, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -35,22 +35,22 @@ def consolidated(model: AnsweringModel, text: str) -> int:
     return sum(text in asked for asked in model.asked)
 
 
-async def test_what_is_over_the_budget_of_an_hour_waits_and_is_not_lost(open_pet, model, clock):
-    pet = await open_pet(given=AnsweringModel(), looking_back=model, upkeep_per_hour=2)
+async def test_what_is_over_the_budget_waits_and_is_not_lost(open_pet, model, clock):
+    pet = await open_pet(given=AnsweringModel(), looking_back=model, consolidate_per_day=2)
 
     await say(pet, *(f"I bought boat number {n}" for n in range(6)))
 
     assert len(model.asked) == 2
     waiting = await pet.admin.upkeep_waiting()
-    assert (waiting.jobs, waiting.until) == (1, TEN)
-    clock.advance(hours=1)
+    assert (waiting.jobs, waiting.until) == (1, MIDNIGHT)
+    clock.advance(hours=15)
     await pet.settle()
     assert [consolidated(model, f"boat number {n}") for n in range(6)] == [1] * 6
     assert (await pet.admin.upkeep_waiting()).jobs == 0
 
 
 async def test_the_budget_of_a_day_holds_over_restarts(model, clock, home, light_embedder):
-    settings = Settings(home=home, embedder="bundled", upkeep_per_day=1)
+    settings = Settings(home=home, embedder="bundled", consolidate_per_day=1)
     for hours in (2, 13):
         answering = AnsweringModel()
         async with Companion.open(
@@ -69,7 +69,7 @@ async def test_the_budget_of_a_day_holds_over_restarts(model, clock, home, light
 
 
 async def test_a_place_pays_for_what_is_said_in_it_and_nobody_for_others(open_pet, model):
-    pet = await open_pet(given=AnsweringModel(), looking_back=model, upkeep_per_hour=1)
+    pet = await open_pet(given=AnsweringModel(), looking_back=model, consolidate_per_day=1)
 
     await say(pet, "I bought a boat", "I bought an oar")
     await say(pet, "I bought a cat", "I bought a dog", place="acme/general")
@@ -80,27 +80,27 @@ async def test_a_place_pays_for_what_is_said_in_it_and_nobody_for_others(open_pe
 
 
 @pytest.mark.parametrize("on", ["sqlite", "postgresql"])
-async def test_many_at_once_do_not_exceed_it_and_only_this_hour_and_day_are_kept(on, request, home, clock):
+async def test_many_at_once_do_not_exceed_it_and_only_this_day_is_kept(on, request, home, clock):
     url = await request.getfixturevalue("postgresql").new() if on == "postgresql" else None
     database = await Database.open(url, home)
-    budget = ConsolidationBudget(database, clock, per_hour=5, per_day=7)
+    budget = ConsolidationBudget(database, clock, per_day=5)
     try:
-        for spent in (5, 7, 7):
+        for _ in range(2):
             tried = await asyncio.gather(
                 *(budget.spend("user:ana") for _ in range(9)), return_exceptions=True
             )
             assert all(isinstance(one, BudgetSpent) for one in tried if one)
             kept = await database.rows(select(figures))
-            assert max(row.value for row in kept) == spent
-            assert len(kept) <= 2
-            clock.advance(hours=1)
+            assert max(row.value for row in kept) == 5
+            assert len(kept) == 1
+            clock.advance(days=1)
     finally:
         await database.close()
 
 
 async def test_zero_is_any_number(home, clock, rows):
     database = await Database.open(None, home)
-    budget = ConsolidationBudget(database, clock, per_hour=0, per_day=0)
+    budget = ConsolidationBudget(database, clock, per_day=0)
     for _ in range(4):
         await budget.spend("user:ana")
         await budget.check("user:ana")

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from agents.testing import ScriptedModel
 
 from agent.background import periodic_jobs as schedule
@@ -16,8 +17,10 @@ from hachi import Companion, Settings
 from memory.records import Draft
 from memory.sql import changes
 
-SOON = 0.05 / 60
-"""Minutes: twenty times a second."""
+
+@pytest.fixture(autouse=True)
+def purged_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule, "PURGE_SECONDS", 0.05)
 
 
 async def _until(true: Callable[[], bool]) -> None:
@@ -28,7 +31,7 @@ async def _until(true: Callable[[], bool]) -> None:
 
 async def test_what_expires_is_purged_by_itself(open_pet, clock, rows, caplog):
     caplog.set_level(logging.INFO, "hachi.schedule")
-    pet = await open_pet(given=ScriptedModel(), upkeep=True, purge_minutes=SOON)
+    pet = await open_pet(given=ScriptedModel(), upkeep=True)
     await pet.remember("Ana is in Rome", user="ana", ttl="1h")
     await pet.remember("Ana likes tea", user="ana")
     await asyncio.sleep(0.2)
@@ -85,7 +88,7 @@ async def test_what_is_overdue_runs_soon_after_a_start_and_once_for_all_processe
 
 async def test_the_jobs_outlive_a_database_that_fails(open_pet, clock, rows, monkeypatch, caplog):
     monkeypatch.setattr(schedule, "QUEUE_SECONDS", 0.05)
-    pet = await open_pet(given=ScriptedModel(), upkeep=True, purge_minutes=SOON)
+    pet = await open_pet(given=ScriptedModel(), upkeep=True)
     await pet.remember("Ana is in Rome", user="ana", ttl="1h")
     rows("ALTER TABLE memories RENAME TO memories_away")
     rows("ALTER TABLE work RENAME TO work_away")
@@ -121,7 +124,7 @@ async def test_a_job_that_takes_long_runs_once_and_the_scheduler_says_nothing(op
 
 
 async def test_the_jobs_end_with_the_companion(home, clock, rows, light_embedder, caplog):
-    settings = Settings(home=home, embedder="bundled", purge_minutes=SOON)
+    settings = Settings(home=home, embedder="bundled")
     async with Companion.open(settings, clock=clock, model=ScriptedModel()) as pet:
         await pet.remember("Ana is in Rome", user="ana", ttl="1h")
         await pet.settle()

@@ -64,7 +64,7 @@ async def test_a_stream_may_take_longer_than_the_timeout_while_it_flows(pet_at, 
 async def test_a_dead_upkeep_model_is_called_a_few_times_and_loses_no_work(
     pet_at, first_way, server, clock, rows
 ):
-    pet = await pet_at(first_way, look_back="model", model_retries=0)
+    pet = await pet_at(first_way, consolidate="model", model_retries=0)
     server.then = answer("Yes.")
     server.script_looking_back(*[Fail(500)] * 4)
     for number in range(6):

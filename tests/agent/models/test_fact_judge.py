@@ -33,7 +33,7 @@ async def _in_doubt(pet: Companion, server: ScriptedServer, way: Any, ruling: An
 
 
 async def test_a_doubt_is_put_to_the_model_for_upkeep(pet_at, first_way, server):
-    pet = await pet_at(first_way, judge=True, look_back="plain", upkeep_model="tinier")
+    pet = await pet_at(first_way, judge=True, consolidate="plain", consolidate_model="tinier")
     assert await _in_doubt(pet, server, first_way, REPLACE) == [NEW]
     _, asked = server.asked
     assert (asked.json["model"], asked.json.get("store"), asked.tools) == ("tinier", False, {})
@@ -44,7 +44,7 @@ async def test_a_doubt_is_put_to_the_model_for_upkeep(pet_at, first_way, server)
 
 @pytest.mark.parametrize("ruling", [Fail(500), Call("remember", {})])
 async def test_a_judge_that_fails_costs_nothing(pet_at, first_way, server, caplog, ruling):
-    pet = await pet_at(first_way, judge=True, look_back="plain", model_retries=0)
+    pet = await pet_at(first_way, judge=True, consolidate="plain", model_retries=0)
     assert await _in_doubt(pet, server, first_way, ruling) == [OLD, NEW]
     assert "judge" in caplog.text
 

@@ -11,7 +11,7 @@ from agent.tracing.trace import Trace
 
 @pytest.fixture
 async def pet(pet_at, first_way):
-    pet = await pet_at(first_way, look_back="plain")
+    pet = await pet_at(first_way, consolidate="plain")
     await pet.remember("Ana loves her dog Rex", user="ana", subjects=["ana", "rex"])
     await pet.remember("Ana's dentist is Leo", user="ana", subjects=["ana", "leo"])
     return pet

@@ -27,16 +27,13 @@ SETTINGS: dict[str, tuple[Any, str]] = {
     "history_messages": (4, "12 → 4"),
     "history_budget": (Budget(9_000), "→"),
     "context_budget": (Budget(300), "→"),
-    "summary_budget": (Budget(300), "→"),
     "knowledge_budget": (Budget(300), "→"),
-    "prompt_facts": (2, "7 → 2"),
-    "summary_reread": (9, "50 → 9"),
     "knowledge_first": (True, "→"),
     "reranker": ("model", "fused → model"),
     "half_life_days": (30.0, "unset → 30.0"),
     "judge": (False, "→"),
-    "look_back": ("plain", "unset → plain"),
-    "upkeep_model": ("small", "unset → small"),
+    "consolidate": ("plain", "unset → plain"),
+    "consolidate_model": ("small", "unset → small"),
     "mode": ("study", "companion → study"),
     "images": (True, "→"),
 }
@@ -157,6 +154,8 @@ async def test_forty_changes_are_named(whole, pet_at, first_way, monkeypatch):
             search.schema | {"description": "new"},
         ),
         "the description of search_memories changed": (search, "description", "Look it up."),
+        "the description of get_recent_memories changed": (registry.TOOLS[1], "description", "The newest."),
+        "the description of search_knowledge changed": (registry.TOOLS[2], "description", "Documents."),
         "the description of update_task changed": (registry.TOOLS[4], "description", "Note it."),
     }.items():
         with monkeypatch.context() as patch:

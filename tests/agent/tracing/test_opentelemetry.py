@@ -75,7 +75,7 @@ def attributes(span: trace_pb2.Span) -> dict[str, Any]:
 
 
 async def test_a_turn_arrives_as_spans_with_conventional_names(pet_at, first_way, server, collector, clock):
-    pet = await pet_at(first_way, otlp_endpoint=collector.url, look_back="off")
+    pet = await pet_at(first_way, otlp_endpoint=collector.url, consolidate="off")
     server.script(Call("search_memories", {"query": "tea"}), answer("Jasmine tea."))
 
     reply = await pet.respond("what do I drink?", user="ana")
@@ -152,7 +152,7 @@ async def test_a_failed_turn_is_sent_with_its_errors_but_no_secret(
 
 
 async def test_a_turn_joins_the_trace_of_the_program_that_asks(pet_at, first_way, server, collector):
-    pet = await pet_at(first_way, look_back="off", otlp_endpoint=collector.url)
+    pet = await pet_at(first_way, consolidate="off", otlp_endpoint=collector.url)
     server.script(Call("nothing"), answer("Hi."), answer("Hi."))
     host = SpanContext(0x1234, 0x56, is_remote=False, trace_flags=TraceFlags(1))
     with use_span(NonRecordingSpan(host)):
@@ -183,7 +183,7 @@ async def test_a_collector_that_hangs_keeps_nobody_waiting(pet_at, first_way, se
 async def test_the_work_after_a_turn_is_a_trace_of_its_own_that_names_the_turn(
     pet_at, first_way, server, collector
 ):
-    pet = await pet_at(first_way, look_back="off", otlp_endpoint=collector.url)
+    pet = await pet_at(first_way, consolidate="off", otlp_endpoint=collector.url)
     server.script(Call("nothing"), answer("Tea.", {"content": "Ana likes tea"}))
     await pet.respond("what do I drink?", user="ana", place="acme/general", settle=True)
     await pet.components.recorder.close()

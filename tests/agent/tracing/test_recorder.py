@@ -216,7 +216,7 @@ async def turn(pet: Companion, text: str = "hello", user: str = "ana", **data: A
 async def test_a_trace_that_cannot_be_written_fails_no_turn_and_is_written_later(
     open_pet, monkeypatch, caplog, clock
 ):
-    pet = await open_pet(look_back="off")
+    pet = await open_pet(consolidate="off")
     real = pet.traces.write
     monkeypatch.setattr(pet.traces, "write", AsyncMock(side_effect=OSError("gone")))
     assert (await pet.respond("lost", user="ana")).message
@@ -256,7 +256,7 @@ async def test_a_dead_database_of_traces_stops_no_start_no_turn_and_no_exit(
 
 
 async def test_a_database_of_traces_is_made_with_the_first_trace_and_no_idle_job_is_in_it(open_pet, tmp_path):
-    pet = await open_pet(traces_url=f"sqlite:///{tmp_path / 'traces.db'}", look_back="off")
+    pet = await open_pet(traces_url=f"sqlite:///{tmp_path / 'traces.db'}", consolidate="off")
     assert not (tmp_path / "traces.db").exists()
     await pet.respond("hello", user="ana")
     await pet.settle()
@@ -351,7 +351,7 @@ async def test_a_turn_that_goes_on_keeps_nobody_from_closing(open_pet, monkeypat
 async def test_a_forgetting_finds_a_trace_by_each_row_that_the_turn_was_shown(
     pet_at, first_way, server, rows
 ):
-    pet = await pet_at(first_way, look_back="off")
+    pet = await pet_at(first_way, consolidate="off")
     server.script(answer("Nice."))
     before = await pet.respond("we met at the harbour", user="ana")
     fact = await pet.remember("Ana loves her boat", user="ana", subjects=["ana"])
@@ -391,7 +391,7 @@ async def test_a_turn_and_the_work_after_it_are_written_in_five_statements(
     pet_at, first_way, server, monkeypatch
 ):
     monkeypatch.setattr(recorder, "PAUSE", 3600.0)
-    pet = await pet_at(first_way, look_back="off")
+    pet = await pet_at(first_way, consolidate="off")
     server.script(Call("search_memories", {"query": "tea"}), answer("Tea.", {"content": "Ana likes tea"}))
     await pet.respond("what do I drink?", user="ana")
     await (await pet.runtime()).worker.settle()

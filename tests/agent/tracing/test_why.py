@@ -18,7 +18,7 @@ SEARCH = {"query": "where does the cat sleep?"}
 
 @pytest.fixture
 async def pet(pet_at, first_way):
-    return await pet_at(first_way, prompt_facts=0, look_back="off")
+    return await pet_at(first_way, context_budget=1, consolidate="off")
 
 
 @pytest.fixture
@@ -195,7 +195,7 @@ async def test_of_what_was_never_remembered_the_message_says_why(pet, server, tu
 async def test_a_message_says_what_its_consolidation_came_to(
     pet_at, first_way, server, per_hour, answered, why
 ):
-    asks = {"look_back": "model", "look_back_minutes": 0, "upkeep_per_hour": per_hour}
+    asks = {"consolidate": "model", "consolidate_minutes": 0, "consolidate_per_day": per_hour}
     pet = await pet_at(first_way, **asks)
     server.script(answer("Hm."), answer("Nice."))
     server.script_looking_back(*[answered] * 3)
@@ -243,7 +243,7 @@ async def test_all_words_must_fit_and_those_of_the_turns_person_come_first(pet, 
 
 
 async def test_documents_and_summaries_are_explained_too(pet_at, first_way, server, clock, tmp_path):
-    pet = await pet_at(first_way, prompt_facts=0, history_messages=1)
+    pet = await pet_at(first_way, context_budget=1, history_messages=1)
     (tmp_path / "cats.md").write_text("# Cats\n\nA cat purrs at 25 hertz.\n")
     await pet.documents.add_files([tmp_path / "cats.md"])
     server.script(answer("Nice.", {"content": "Mitzi purrs"}), answer("Hm."), answer("At 25 hertz."))

@@ -15,7 +15,7 @@ RANDOM = Place(("acme", "random"))
 
 @pytest.fixture
 async def pet(pet_at: Any, first_way: Any) -> Companion:
-    opened: Companion = await pet_at(first_way, look_back="off")
+    opened: Companion = await pet_at(first_way, consolidate="off")
     return opened
 
 

@@ -187,17 +187,6 @@ async def test_without_memory_nothing_is_read_and_nothing_is_kept(pet_at, way, s
     assert (await pet.admin.statistics.totals())["messages"] == 0
 
 
-async def test_a_setting_limits_the_facts_of_the_prompt(pet_at, one_streamed, server):
-    pet = await pet_at(one_streamed, prompt_facts=1, judge=False)
-    for hobby in ("rows", "paints"):
-        await pet.remember(f"Ana {hobby}", user="ana", importance=0.9)
-    server.script(answer("Hi."))
-
-    await one_streamed.ask(pet, "hi", user="ana")
-
-    assert server.asked[0].context.count("[FACT]") == 1
-
-
 async def test_the_reply_and_its_work_are_on_disk_before_it_goes_out(pet_at, one_streamed, server, rows):
     pet = await pet_at(one_streamed)
     server.script(answer("Noted.", {"content": "Ana plays the cello"}))

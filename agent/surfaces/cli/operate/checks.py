@@ -158,13 +158,12 @@ async def _work(settings: "Settings", database: "Database", queue: "JobQueue") -
     ):
         if count:
             raise MemoryFault(f"{count} {advice}")
-    budget = ConsolidationBudget(database, now, settings.upkeep_per_hour, settings.upkeep_per_day)
+    budget = ConsolidationBudget(database, now, settings.consolidate_per_day)
     pending, counted = await budget.waiting(), f"{len(jobs)} waiting" if jobs else "nothing waits"
     if not pending.until:
         return counted
     until = f"until {pending.until:%Y-%m-%d %H:%M} UTC at the latest"
-    names = "HACHI_UPKEEP_PER_HOUR, HACHI_UPKEEP_PER_DAY"
-    return f"{counted}, {pending.jobs} of them for the next model calls, {until} ({names})"
+    return f"{counted}, {pending.jobs} of them for the next model calls, {until} (HACHI_CONSOLIDATE_PER_DAY)"
 
 
 async def _searched(session: Session, settings: "Settings", counts: dict[str, int]) -> AsyncIterator[Check]:
@@ -290,7 +289,7 @@ async def _fallback(settings: "Settings") -> str:
 async def _model(settings: "Settings") -> str:
     if file := settings.model_file:
         return f"{settings.chosen_model}; {file}, {_megabytes(_size(file))}, is served from the first call on"
-    names = dict.fromkeys(filter(None, (settings.chosen_model, settings.upkeep_model)))
+    names = dict.fromkeys(filter(None, (settings.chosen_model, settings.consolidate_model)))
     import openai
 
     from agent.models.choice.providers import base_url_of

@@ -182,7 +182,7 @@ async def test_the_form_follows_the_provider_of_the_second(pet_with, first_way, 
 
 
 async def test_consolidation_is_done_by_the_second_too(pet_with, first_way, server, second, rows):
-    pet = await pet_with(first_way, look_back="model")
+    pet = await pet_with(first_way, consolidate="model")
     server.script(answer("Nice."))
     server.script_looking_back(Fail(500))
     second.script_looking_back(Say(json.dumps({"summary": "Ana bought a kite."})))
@@ -197,7 +197,7 @@ async def test_consolidation_is_done_by_the_second_too(pet_with, first_way, serv
 @pytest.mark.parametrize(("fault", "name"), [(QUOTA, "spare"), (Fail(503), "tiny")], ids=["quota", "away"])
 async def test_a_turn_by_two_models_is_replayed_the_same(pet_with, some_way, server, second, fault, name):
     spare = f"{name}@{second.url}"
-    pet = await pet_with(some_way, structured="schema", look_back="model", fallback_model=spare)
+    pet = await pet_with(some_way, structured="schema", consolidate="model", fallback_model=spare)
     server.script(SEARCH, fault)
     server.script_looking_back(Fail(500))
     second.script(SEARCH, HELLO)

@@ -89,7 +89,7 @@ async def test_each_kind_ends_in_the_right_reply(open_pet, server, api, streamed
     for _, group in groupby(mine, key=lambda case: str(case.settings)):
         several = list(group)
         given = {"openai_base_url": server.url, "openai_api_key": "sk-1", "model": "tiny", "api": api}
-        pet = await open_pet(**{"model_retries": 0, "look_back": "off"} | given | several[0].settings)
+        pet = await open_pet(**{"model_retries": 0, "consolidate": "off"} | given | several[0].settings)
         for case in several:
             if fault := await _fault(case, pet, server, streamed):
                 wrong[case.name] = fault
@@ -99,7 +99,7 @@ async def test_each_kind_ends_in_the_right_reply(open_pet, server, api, streamed
 @pytest.mark.parametrize("api", ["chat", "responses"])
 async def test_each_kind_of_text_is_read_where_a_conversation_is_consolidated(open_pet, server, api):
     given = {"openai_base_url": server.url, "openai_api_key": "sk-1", "model": "tiny", "api": api}
-    pet = await open_pet(**given, model_retries=0, look_back="model", max_turns=1)
+    pet = await open_pet(**given, model_retries=0, consolidate="model", max_turns=1)
     wrong = dict[str, list[str]]()
     for case in (one for one in cases() if one.api == api and one.only_text and not one.settings):
         await forget_what_was_learned(pet)

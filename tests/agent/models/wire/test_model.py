@@ -125,7 +125,7 @@ ELSEWHERE: dict[str, Any] = {"provider": "mistral"}
 
 
 async def test_consolidation_has_a_limit_of_its_own(pet_at, first_way, server):
-    pet = await pet_at(first_way, look_back="model")
+    pet = await pet_at(first_way, consolidate="model")
     server.script(answer("There."))
     await pet.respond("I keep bees", user="ana")
     await pet.settle()
@@ -138,7 +138,7 @@ BOUNDS = {"maxLength", "maxItems"}
 @pytest.mark.parametrize(("provider", "bounded"), [("llamacpp", True), ("openai", False), ("mistral", False)])
 async def test_schemas_have_bounds_for_models_on_this_machine_alone(open_pet, server, provider, bounded):
     given = {"openai_base_url": server.url, "openai_api_key": "sk-1", "provider": provider, "model": "tiny"}
-    pet = await open_pet(**given, max_turns=1, look_back="model")
+    pet = await open_pet(**given, max_turns=1, consolidate="model")
     server.script(answer("There."))
     await pet.respond("I keep bees", user="ana")
     await pet.settle()

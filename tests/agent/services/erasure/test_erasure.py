@@ -241,7 +241,7 @@ async def test_an_erasure_says_so_where_the_traces_are_out_of_reach(
 
 
 async def test_old_traces_go_by_themselves(open_pet: OpenPet, clock: Any) -> None:
-    pet = await open_pet(trace_days=2, look_back="off")
+    pet = await open_pet(trace_days=2, consolidate="off")
     await pet.respond("hello", user="ana")
     clock.advance(days=1)
     await pet.respond("hello again", user="ana")
@@ -415,7 +415,7 @@ async def interrupted(pet: Companion, monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_an_interrupted_erasure_goes_on_by_itself(
     open_pet: OpenPet, rows: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pet = await open_pet(look_back="off")
+    pet = await open_pet(consolidate="off")
     await pet.respond("I ski", user="ana")
     await pet.search_memories("ski", user="ana")
     await interrupted(pet, monkeypatch)
@@ -432,7 +432,7 @@ async def test_an_interrupted_erasure_goes_on_by_itself(
 async def test_an_interrupted_erasure_does_not_take_what_was_said_since(
     open_pet: OpenPet, clock: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    pet = await open_pet(look_back="off")
+    pet = await open_pet(consolidate="off")
     await pet.respond("I ski", user="ana")
     await interrupted(pet, monkeypatch)
     clock.advance(hours=1)
@@ -448,7 +448,7 @@ async def test_a_fact_that_is_forgotten_leaves_the_files_too(open_pet: OpenPet, 
     drafts = [("Ana's boat is called Gull", 0.9), ("A vessel of hers lets water in", 0.1)]
     memories = [{"content": content, "importance": importance} for content, importance in drafts]
     model = AnsweringModel({"message": "Oh.", "memories": memories})
-    pet = await open_pet(given=model, look_back="off")
+    pet = await open_pet(given=model, consolidate="off")
     with logging_to(Settings(home=home), verbose=False):
         await pet.respond("My boat Gull leaks", user="ana", settle=True)
         await pet.remember("A boat that is called Gull is Ana's", user="ana", importance=0.1)

@@ -16,7 +16,7 @@ NOTED = {"message": "Noted.", "memories": [{"content": FACT, "subjects": ["ana"]
 
 async def channel(open_pet: OpenPet, *answers: Any) -> Companion:
     """A companion to whom Ana has told of her allergy in a channel; it gives these answers from then on."""
-    pet = await open_pet(given=AnsweringModel(NOTED, *answers), look_back="off")
+    pet = await open_pet(given=AnsweringModel(NOTED, *answers), consolidate="off")
     await say(pet, "I have a peanut allergy", "ana")
     return pet
 

@@ -35,7 +35,7 @@ async def test_the_fact_goes_with_what_tells_it_and_the_rest_stays(
 ) -> None:
     learned = [{"content": content, "importance": 0.9} for content in (fact, other)]
     model = AnsweringModel({"message": "…", "memories": learned}, f"{fact}.", "…", "…")
-    pet = await open_pet(given=model, look_back="off")
+    pet = await open_pet(given=model, consolidate="off")
     at: dict[str, Any] = {"user": "ana", "place": place}
     await pet.respond(said, **at, author="Ana", settle=True)
     [message] = [one for one in await pet.conversations.messages(user="ana", place=place) if one.text == said]

@@ -112,7 +112,7 @@ async def test_nobody_reads_it_there_any_more_and_its_author_loses_nothing(
 
 
 async def test_no_trace_of_the_place_shows_it(open_pet: OpenPet, model: AnsweringModel) -> None:
-    pet = await open_pet(given=model, look_back="off")
+    pet = await open_pet(given=model, consolidate="off")
     await pet.respond(SAID, user="bob", author="Bob", place=GENERAL, settle=True)
     await pet.respond("I applied for a job at Initech, as you know", user="bob", author="Bob", settle=True)
     [memory] = [one for one in await pet.memories.list(user="bob") if one.content == JOB]

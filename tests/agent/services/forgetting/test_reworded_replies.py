@@ -22,7 +22,7 @@ NOTED = {"message": "Noted.", "memories": [{"content": PREGNANT, "subjects": ["a
 
 async def told(open_pet: OpenPet, *answers: Any, **settings: Any) -> Companion:
     """A companion to whom Ana has told the fact in a channel; it gives these answers from then on."""
-    pet = await open_pet(given=AnsweringModel(NOTED, *answers), look_back="off", **settings)
+    pet = await open_pet(given=AnsweringModel(NOTED, *answers), consolidate="off", **settings)
     await pet.respond("I am pregnant", user="ana", author="Ana", **ACME)
     return pet
 

@@ -29,7 +29,7 @@ ACME = "acme/general"
 async def filled(open_pet: OpenPet, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home where two people said and had things done, in private and in a place; nobody has it open."""
     monkeypatch.setattr(move, "ROWS_AT_ONCE", 3)
-    pet = await open_pet(look_back_minutes=0)
+    pet = await open_pet(consolidate_minutes=0)
     (tmp_path / "paper.md").write_text("# Skis\n\nHow to wax them.")
     for user in ("ana", "Élodie", "זוהר"):  # in no order that a language gives them
         await pet.respond(f"I am {user} and I ski 🎿", user=user, settle=True)

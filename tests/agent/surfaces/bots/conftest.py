@@ -26,7 +26,7 @@ async def pet(open_pet: OpenPet, server: ScriptedServer) -> Companion:
         openai_api_key="sk-test",
         model="tiny",
         api="chat",
-        look_back="plain",
+        consolidate="plain",
         model_retries=0,
     )
 

@@ -76,7 +76,7 @@ async def test_metrics_have_their_names_and_count_decisions_and_searches(serve: 
 
 async def test_metrics_count_turns_and_extractions(serve: Serve, server: ScriptedServer) -> None:
     site = await serve(
-        openai_base_url=server.url, openai_api_key="sk-1", model="tiny", api="chat", look_back="model"
+        openai_base_url=server.url, openai_api_key="sk-1", model="tiny", api="chat", consolidate="model"
     )
     await site.pet.remember("Ana keeps ferrets", user="ana", importance=0.4)
     search = Call("search_memories", {"query": "ferrets", "kind": "memory"})

@@ -25,7 +25,7 @@ async def on_screen(pet: Companion, last: Looked) -> str:
 
 
 async def test_a_turn_is_a_tree(pet_at, first_way, server, last):
-    pet = await pet_at(first_way, look_back_minutes=0)
+    pet = await pet_at(first_way, consolidate_minutes=0)
     await pet.remember("Ana skis in Chamonix", user="ana")
     search = Call("search_memories", {"query": "where does Ana ski"})
     server.script(search, answer("In Chamonix.", {"content": "Ana asks about skiing"}))
@@ -80,7 +80,7 @@ async def test_a_tool_that_the_database_fails_in_short_and_in_full(
 
 
 async def test_what_a_model_got_wrong_or_did_not_answer_is_shown(pet_at, first_way, server, last):
-    pet = await pet_at(first_way, model_timeout=0.5, model_retries=1, look_back="off")
+    pet = await pet_at(first_way, model_timeout=0.5, model_retries=1, consolidate="off")
     server.script(Call("search_knowledge", "{query: "), Call("no_such_tool"), Say("Hello, no JSON here"))
     await pet.respond("hi", user="ana")
 

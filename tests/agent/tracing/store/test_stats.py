@@ -15,7 +15,7 @@ EVERY = TraceFilter(kinds=frozenset())
 
 
 async def test_tools_and_models_are_counted_with_their_errors(pet_at, first_way, server, rows):
-    pet = await pet_at(first_way, model_retries=0, look_back="off")
+    pet = await pet_at(first_way, model_retries=0, consolidate="off")
     search = Call("search_memories", {"query": "tea"})
     server.script([search, Call("nothing")], answer("Tea."), Fail(500))
     await pet.respond("tea?", user="ana")
@@ -57,7 +57,7 @@ async def test_upkeep_counts_for_who_pays_for_it(pet_at, first_way, server):
 
 
 async def test_a_streamed_turn_says_when_its_first_letter_came(pet_at, one_streamed, server):
-    pet = await pet_at(one_streamed, look_back="off")
+    pet = await pet_at(one_streamed, consolidate="off")
     server.script(Call("search_memories", {"query": "tea"}), answer("Tea."))
     async with pet.stream("tea?", user="ana") as stream:
         assert "".join([piece async for piece in stream]) == "Tea."

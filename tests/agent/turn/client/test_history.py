@@ -22,7 +22,7 @@ REPLACED = "its message was replaced"
 
 @pytest.fixture
 async def pet(open_pet: Callable[..., Awaitable[Companion]], server: ScriptedServer) -> Companion:
-    return await open_pet(openai_base_url=server.url, model="tiny", api="chat", look_back="off")
+    return await open_pet(openai_base_url=server.url, model="tiny", api="chat", consolidate="off")
 
 
 async def say(pet: Companion, text: str, *history: Item, user: str | None = "ana", **more: Any) -> Any:
@@ -346,7 +346,7 @@ async def test_a_question_goes_on_where_the_model_spoke_beside_its_call(pet, ser
 async def test_a_history_is_followed_on_both_databases(open_pet, server, request, clock, on):
     url = await request.getfixturevalue("postgresql").new() if on == "postgresql" else None
     pet = await open_pet(
-        openai_base_url=server.url, model="tiny", api="chat", look_back="off", database_url=url
+        openai_base_url=server.url, model="tiny", api="chat", consolidate="off", database_url=url
     )
     server.script(*map(answer, ("Hello.", "Fair winds!", "Aye.", "Noon it is.")))
     asked = [Said("user", "hi there"), Said("assistant", "Hello.")]

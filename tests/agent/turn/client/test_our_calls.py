@@ -22,7 +22,7 @@ async def pet(
     open_pet: Callable[..., Awaitable[Companion]], server: ScriptedServer, request: Any
 ) -> Companion:
     pet = await open_pet(
-        openai_base_url=server.url, model="tiny", api=request.param, look_back="off", prompt_facts=0
+        openai_base_url=server.url, model="tiny", api=request.param, consolidate="off", context_budget=1
     )
     await pet.remember("Ana has a yak called Bo", user="ana")
     return pet

@@ -116,12 +116,16 @@ def test_what_cannot_be_opened_is_marked(hachi, home):
 def test_a_misspelt_setting_is_told(hachi, monkeypatch):
     monkeypatch.setenv("HACHI_TRACE_DAY", "3")
     monkeypatch.setenv("HACHI_OPENAI_BASE_URL", AWAY)
+    monkeypatch.setenv("HACHI_LOOK_BACK", "off")
+    monkeypatch.setenv("HACHI_PURGE_MINUTES", "5")
     monkeypatch.setenv("HACHI_ZZZ", "of somebody's own tool")
     ran = hachi("doctor", "--json")
     assert (ran.code, [check["detail"] for check in ran.json["checks"] if check["ok"] is False]) == (
         1,
         [
+            "HACHI_LOOK_BACK is read by nothing; it is HACHI_CONSOLIDATE now; "
             "HACHI_OPENAI_BASE_URL is read by nothing; did you mean OPENAI_BASE_URL?; "
+            "HACHI_PURGE_MINUTES is read by nothing; what it set is fixed now, so take it out; "
             "HACHI_TRACE_DAY is read by nothing; did you mean HACHI_TRACE_DAYS?"
         ],
     )

@@ -15,7 +15,7 @@ from agent.settings import Settings
 @pytest.fixture(scope="module")
 def told(shared):
     """Two people, one of them in a place; memories are stored and looked up."""
-    at_once = {"HACHI_LOOK_BACK_MINUTES": "0"}
+    at_once = {"HACHI_CONSOLIDATE_MINUTES": "0"}
     shared("chat", "-m", "my sister Lucie is allergic to nuts", "--user", "ana", **at_once)
     shared("chat", "-m", "what is Lucie allergic to?", "--user", "ana", **at_once)
     shared("chat", "-m", "I broke my shoulder", "--user", "ben", "--place", "acme/general", **at_once)
