@@ -324,6 +324,7 @@ class OpenTaskJson(TypedDict):
     id: str
     description: str
     status: TaskStatus
+    due: datetime | None
     created_at: datetime
     last_updated: datetime
 
