@@ -1,10 +1,10 @@
 """Step 4 of a turn: one transaction stores the reply, or the calls that a client is to run, and the jobs that
 follow from it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -17,13 +17,13 @@ from agent.types import ReceivedMessage, TurnRequest
 from agent.types.client import Item, items_as_json
 from memory.process.spans import new_id
 from memory.records import ForgetCandidate, Hit, Message
-from memory.sql.engine import Database
 from memory.sql.jobs.job import Job
-from memory.sql.jobs.queue import JobQueue
 from memory.sql.messages.client_calls import keep_calls
 from memory.sql.messages.message_rows import missing
 from memory.sql.messages.reply_sources import ReplySources
-from memory.sql.messages.transcript import Transcript
+
+if TYPE_CHECKING:
+    from agent.wiring.components import Components
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +47,7 @@ class AnswerStore:
     remembered.
     """
 
-    clock: Callable[[], datetime]
-    database: Database
-    transcript: Transcript
-    queue: JobQueue
+    parts: "Components"
     consolidation: ConsolidationDue | None
     """When a conversation is consolidated; None where none is."""
 
@@ -71,8 +68,8 @@ class AnswerStore:
         told_in, ids = built.prompt.known.message_ids, frozenset(hit.id for hit in found)
         facts = [*built.facts, *(hit.memory for hit in found if hit.memory)]
         # A forgetting holds these locks alone: it finds what is stored here, or this finds what is gone.
-        async with self.database.write(lock=request.audience.keys, shared=True) as connection:
-            now = self.clock()
+        async with self.parts.database.write(lock=request.audience.keys, shared=True) as connection:
+            now = self.parts.clock()
             over = [one for one in facts if one.expires_at and one.expires_at <= now]
             expired = {one.id: one.message_id for one in over if one.message_id}
             sources = ReplySources(built.sources, told_in, request.audience, ids, expired)
@@ -87,7 +84,7 @@ class AnswerStore:
             job, due = None, None
             if reply and answer.memories:
                 payload = store_memories_payload(answer.memories, request, received.id, found, built.sources)
-                job = await self.queue.add(
+                job = await self.parts.queue.add(
                     connection, STORE_MEMORIES, request.user, payload | traced, now, ours=True
                 )
             if self.consolidation:  # without a reply, of what the person said
@@ -110,7 +107,7 @@ class AnswerStore:
         follows = question if received.history is not None else None
         talk = request.conversation_id
         reply = Message(new_id(), talk, "assistant", "hachi", text, now, follows=follows, asks=asks)
-        stored = await self.transcript.append(
+        stored = await self.parts.transcript.append(
             connection,
             reply,
             user=str(request.user),

@@ -201,7 +201,9 @@ async def _store(deps: TurnDependencies, answered: _Answered, trace: str) -> Sto
     calls = (*result.our_calls, *result.client_calls) if result.client_calls else None
     stored = await deps.answers.store(received, built, tools.found, calls or result.answer, trace, forget)
     found = sum(map(bool, tools.searches))
-    deps.context.count("", {"turn searches": len(tools.searches), "turn searches that found": found})
+    deps.context.parts.figures.count(
+        "", {"turn searches": len(tools.searches), "turn searches that found": found}
+    )
     return stored
 
 
@@ -293,8 +295,8 @@ def _tool_context(deps: TurnDependencies, received: ReceivedMessage, built: Buil
         clock=deps.clock,
         recall=deps.recall,
         writer=deps.writer,
-        tasks=deps.context.tasks,
-        knowledge=deps.context.documents,
+        tasks=deps.context.parts.tasks,
+        knowledge=deps.context.parts.documents,
         knowledge_characters=deps.context.budgets.knowledge.characters,
         zone=built.prompt.known.zone,
     )

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from agent.background.consolidation import Consolidation
     from agent.background.worker import Worker
     from agent.turn.consolidation_due import ConsolidationDue
-    from agent.turn.context.build import ContextServices
     from agent.turn.turn import TurnDependencies
 
 
@@ -36,6 +35,8 @@ async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime
     await load("agent.turn.turn")
     from agent.background.worker import Worker
     from agent.turn.commit import AnswerStore
+    from agent.turn.context.build import ContextServices
+    from agent.turn.context.prompt import budgets_of
     from agent.turn.turn import TurnDependencies
 
     settings, due = c.settings, _consolidation_due(c)
@@ -47,18 +48,12 @@ async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime
         model=await c.models.answering(),
         database=c.database,
         transcript=c.transcript,
-        context=_context_services(c, reminds),
+        context=ContextServices(c, budgets_of(settings), read_persona(settings.persona), reminds),
         recall=c.recall,
         forget_requests=ForgetRequests(c.recall, c.transcript, c.forgetting.preview),
         writer=c.writer,
         worker=worker,
-        answers=AnswerStore(
-            clock=c.clock,
-            database=c.database,
-            transcript=c.transcript,
-            queue=c.queue,
-            consolidation=None if settings.consolidate == "off" else due,
-        ),
+        answers=AnswerStore(c, None if settings.consolidate == "off" else due),
         recorder=c.recorder,
         extensions=c.extensions,
     )
@@ -111,25 +106,3 @@ def _consolidation_due(c: Components) -> "ConsolidationDue":
     settings, quiet = c.settings, timedelta(minutes=c.settings.consolidate_minutes)
     enough = ENOUGH if c.models.consolidates else 1
     return ConsolidationDue(quiet, settings.history_messages, settings.history_budget, enough)
-
-
-def _context_services(c: Components, reminds: Callable[[str], bool]) -> "ContextServices":
-    from agent.turn.context.build import ContextServices
-    from agent.turn.context.prompt import budgets_of
-
-    settings = c.settings
-    return ContextServices(
-        clock=c.clock,
-        transcript=c.transcript,
-        summaries=c.summaries,
-        profiles=c.profiles,
-        facts=c.store,
-        tasks=c.tasks,
-        documents=c.documents,
-        budgets=budgets_of(settings),
-        history_messages=settings.history_messages,
-        documents_first=settings.knowledge_first,
-        persona=read_persona(settings.persona),
-        reminds=reminds,
-        count=c.figures.count,
-    )

@@ -4,26 +4,24 @@ This step does not search memory; the model does that with its tools.
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agent.turn.context.prompt import Budgets, PromptContext, within_budgets
 from agent.types import ReceivedMessage, TurnRequest
 from agent.types.client import ClientTurn, Item, Said
-from memory.documents.library import DocumentLibrary
 from memory.documents.quote import get_rag_context_for_query
 from memory.errors import MemoryFault
-from memory.people.profile_store import ProfileStore
-from memory.people.tasks import Tasks
 from memory.process.spans import span
 from memory.process.traced import Traced
 from memory.records import Memory, Message
 from memory.search.core_facts import core_facts, get_relevant_memories
-from memory.sql.memories.store import MemoryStore
-from memory.sql.messages.summaries import ConversationSummaries, owner_of
-from memory.sql.messages.transcript import Transcript
+from memory.sql.messages.summaries import owner_of
+
+if TYPE_CHECKING:
+    from agent.wiring.components import Components
 
 log = logging.getLogger("hachi.turn")
 
@@ -32,23 +30,12 @@ log = logging.getLogger("hachi.turn")
 class ContextServices:
     """The services that provide the context of a turn."""
 
-    clock: Callable[[], datetime]
-    transcript: Transcript
-    summaries: ConversationSummaries
-    profiles: ProfileStore
-    facts: MemoryStore
-    tasks: Tasks
-    documents: DocumentLibrary
+    parts: "Components"
     budgets: Budgets
-    history_messages: int
-    documents_first: bool
-    """Whether to search documents before the first model call."""
     persona: str
     """The operator's persona; empty selects the default persona."""
     reminds: Callable[[str], bool]
     """Whether reminders can be sent to this user."""
-    count: Callable[[str, Mapping[str, int]], None]
-    """Counts what happens, for the statistics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +69,7 @@ async def build_context(
 
 
 async def _build(services: ContextServices, received: ReceivedMessage) -> BuiltContext:
-    request, now = received.request, services.clock()
+    request, now = received.request, services.parts.clock()
     prompt = PromptContext(
         now,
         request.speaker,
@@ -99,15 +86,15 @@ async def _build(services: ContextServices, received: ReceivedMessage) -> BuiltC
     place, text = request.place, request.text
     documents, passages = await _documents(services, request)
     history = await _history(services, received)
-    active = await services.summaries.of(request.conversation_id, owner_of(request.user, place), now)
-    profile = await services.profiles.view(request.user, place, now)
+    active = await services.parts.summaries.of(request.conversation_id, owner_of(request.user, place), now)
+    profile = await services.parts.profiles.view(request.user, place, now)
     name = await _unique_name(services, request)
-    facts = await core_facts(services.facts, request.user, request.audience, now, named=name)
-    tasks = await services.tasks.relevant(request.user, text, place, now=now)
+    facts = await core_facts(services.parts.store, request.user, request.audience, now, named=name)
+    tasks = await services.parts.tasks.relevant(request.user, text, place, now=now)
     relevant = get_relevant_memories(facts, text, services.budgets.facts)
     overdue = [task.id for task in tasks if task.due and task.due <= now]
     today = datetime.combine(now.astimezone(profile.zone), time(), profile.zone)
-    mentioned = await services.tasks.mentioned(request.user, overdue, today)
+    mentioned = await services.parts.tasks.mentioned(request.user, overdue, today)
     known = replace(profile, long_term_facts=tuple(relevant), open_tasks=tuple(tasks), mentioned=mentioned)
     prompt = within_budgets(
         replace(
@@ -120,7 +107,7 @@ async def _build(services: ContextServices, received: ReceivedMessage) -> BuiltC
         )
     )
     known = prompt.known
-    services.count("", {"retrieved": len(known.long_term_facts)})
+    services.parts.figures.count("", {"retrieved": len(known.long_term_facts)})
     messages = {*_ids(prompt.history), str(received.id)}
     summary = {active.id} if active and prompt.summary else set()
     shown = messages | {fact.id for fact in known.long_term_facts} | summary
@@ -135,7 +122,7 @@ async def _unique_name(services: ContextServices, request: TurnRequest) -> str:
     """Return the name of the speaker, or nothing where they are alone or share it: a fact that others told of
     this name may be of anybody who bears it."""
     user, name = str(request.user), request.speaker
-    shared = request.place.private or await services.transcript.speakers.namesake(
+    shared = request.place.private or await services.parts.transcript.speakers.namesake(
         user, name, request.audience
     )
     return "" if shared else name
@@ -146,14 +133,15 @@ async def _history(services: ContextServices, received: ReceivedMessage) -> Sequ
     both, where the client has none that is stored."""
     if received.history is not None and not received.continues:
         return received.history
-    request, limit = received.request, services.history_messages
+    request, limit = received.request, services.parts.settings.history_messages
     if (
         received.history
     ):  # the prompt begins with what the client has, so the block before would not be reused
-        last = await services.transcript.last(request.conversation_id, request.audience, limit + 1)
+        last = await services.parts.transcript.last(request.conversation_id, request.audience, limit + 1)
         stored = [message for message in last if message.id != received.id][-limit:]
         return [*received.history, *stored]
-    return await services.transcript.block(request.conversation_id, request.audience, limit, received.id)
+    transcript = services.parts.transcript
+    return await transcript.block(request.conversation_id, request.audience, limit, received.id)
 
 
 def _ids(history: Sequence[Message | Item]) -> list[str]:
@@ -163,11 +151,11 @@ def _ids(history: Sequence[Message | Item]) -> list[str]:
 
 async def _documents(services: ContextServices, request: TurnRequest) -> tuple[str, frozenset[str]]:
     """Return the relevant document passages as one block, and their ids."""
-    if not services.documents_first:
+    if not services.parts.settings.knowledge_first:
         return "", frozenset()
     try:
         return await get_rag_context_for_query(
-            services.documents,
+            services.parts.documents,
             request.text,
             request.user,
             request.place,
