@@ -7,7 +7,8 @@ PATH is a folder of conversations, one of its files, or a file of cues, which ar
 and each question is asked with `search_memories`. For each set and class of question, beside BM25 alone and
 vectors alone: recall among the first 5 and 10, nDCG@10, and the share of ten hits that follow or precede
 another. `seen` is the share of the evidence whose whole text is in the first 1,200 tokens of the tool's
-result, by the tokenizer of the bundled embedder (Llama 2's). For questions that nothing answers: how many
+result, by the tokenizer of the bundled embedder (Llama 2's). `again` is the share that is among the first ten
+hits of a question or of the second search that its set words. For questions that nothing answers: how many
 hits there are. No model and no network take part. Exit 1 where a set's recall@10 is under `--bar`.
 """
 
@@ -47,6 +48,8 @@ class Asked:
     """The share of each ranker's ten hits that follow or precede another."""
     milliseconds: float
     seen: float
+    again: frozenset[str]
+    """What the question or its second search finds."""
 
 
 async def measure(sets: Mapping[str, Sequence[Talk]], embedder: str) -> dict[str, Any]:
@@ -71,11 +74,13 @@ async def ask(pet: Companion, talk: Talk, question: Question) -> Asked:
         found[name] = [hit.id for hit in getattr(rankings, lane) if hit.id in texts][:DEPTH]
     pairs = neighbours(talk.messages)
     beside = {name: share_beside(ids, pairs) for name, ids in found.items()}
-    seen = math.nan
+    seen, again = math.nan, {hit.id for hit in hits}
+    if question.again:
+        again |= {hit.id for hit in await pet.search_memories(question.again, user=talk.name, limit=DEPTH)}
     if question.evidence:
         result = await tool_result(pet, talk.name, question.text)
         seen = share_seen(result, [texts[id] for id in question.evidence])
-    return Asked(question, found, beside, milliseconds, seen)
+    return Asked(question, found, beside, milliseconds, seen, frozenset(again))
 
 
 def figures(asked: Sequence[Asked]) -> dict[str, Any]:
@@ -99,6 +104,9 @@ def figures(asked: Sequence[Asked]) -> dict[str, Any]:
             if not of_kind[0].question.evidence
         },
         "seen": mean(one.seen for one in answered),
+        "again": mean(
+            len(one.question.evidence & one.again) / len(one.question.evidence) for one in answered
+        ),
         "search_ms": {
             f"p{share}": percentile([one.milliseconds for one in asked], share) for share in (50, 95)
         },

@@ -2,7 +2,8 @@
 
 A file is a conversation, {"messages": […], "questions": […]}, in one of two forms: messages with "author" and
 "sent_at", or a talk with an assistant, whose messages have "role" and "day". A question has its "evidence",
-the ids of messages, and its class as "kind" or "category". A file that is a list of {"cue", "later"} has no
+the ids of messages, and its class as "kind" or "category"; with "again" a second search, as a model that got
+the first result would word it. A file that is a list of {"cue", "later"} has no
 conversation of its own: each cue, an exchange, is put into another talk, and what is said later is the
 question.
 """
@@ -42,6 +43,8 @@ class Question:
     kind: str
     evidence: frozenset[str] = frozenset()
     """Empty where nothing answers."""
+    again: str = ""
+    """A second search in the words of what is looked for, as by a model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +109,8 @@ def _messages(given: Sequence[Mapping[str, Any]], talk: str) -> Iterator[dict[st
 def _question(given: Mapping[str, Any], talk: str) -> Question | None:
     kind = given.get("kind") or CATEGORIES.get(given.get("category", 0), "other")
     evidence = frozenset(_id(talk, id) for id in given["evidence"])
-    return Question(given["question"], kind, evidence) if evidence or kind in UNANSWERED else None
+    asked = Question(given["question"], kind, evidence, given.get("again", ""))
+    return asked if evidence or kind in UNANSWERED else None
 
 
 def _with_cues(

@@ -126,3 +126,13 @@ def test_a_folder_without_conversations_is_a_usage_error(
 ) -> None:
     monkeypatch.setattr("sys.argv", ["recall", str(tmp_path)])
     assert script("recall").main() == 2
+
+
+def test_a_second_search_counts_what_either_finds(
+    run: Callable[..., tuple[int, Any]], tmp_path: Path
+) -> None:
+    asked = BAKERY | {"question": "Wo ist das Brot her?", "again": "sister opened a bakery"}
+    (tmp_path / "talk.json").write_text(json.dumps({"messages": MESSAGES, "questions": [asked]}))
+    _, result = run("recall", tmp_path)
+    [found] = result.values()
+    assert found["again"] == 1.0
