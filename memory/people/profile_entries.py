@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
-from types import MappingProxyType
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -19,9 +18,7 @@ from memory.people.profile import OtherFields, Part, Preferences, Profile, UserC
 from memory.records import Memory, Task
 from memory.text import one_line
 
-MOST: Mapping[str, int] = MappingProxyType(
-    {"profile.goals": 10, "preferences.other_notes": 20, "conversation_themes": 12}
-)
+MOST: Mapping[str, int] = {"profile.goals": 10, "preferences.other_notes": 20, "conversation_themes": 12}
 """The fields that are lists, and how many of the newest items each keeps."""
 
 _LONGEST_ITEM = 200  # part of a key, whose length PostgreSQL limits
@@ -97,8 +94,7 @@ def entry_for(field: str, value: str, said_at: datetime) -> Entry:
 def entries_found(key: str, value: Value, said_at: datetime, replaces: str | None = None) -> list[Entry]:
     """Make the entries for a value that was found in an exchange. None deletes a single value; a list grows,
     and loses the item that the value `replaces`; an unknown key becomes a note. Raises ValueError."""
-    given = value if isinstance(value, tuple) else (value,)
-    values = [value for value in given if value is not None and value != ""]
+    values = [one for one in (value if isinstance(value, tuple) else (value,)) if one not in (None, "")]
     try:
         path = field_named(key)
     except ValueError:

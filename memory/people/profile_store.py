@@ -92,12 +92,13 @@ class ProfileStore:
             await show(connection, "entry", ids.values())
             await show(connection, "told", ids.values())
             key = {"user_id": user, "place": place.stored}
-            rows = [key | _row(entry) | {"id": ids[_id(entry)]} for entry in changed]
+            said = ("field", "item", "value", "said_at")
+            rows = [key | {name: getattr(e, name) for name in said} | {"id": ids[_id(e)]} for e in changed]
             put = insert(context_entries)
             latest = {name: put.excluded[name] for name in ("value", "said_at")}
             await connection.execute(put.on_conflict_do_update(index_elements=_KEY, set_=latest), rows)
-            said = ((ids[_id(entry)], message) for entry in changed for message in entry.messages)
-            await record_each(connection, [(entry, message, "stated") for entry, message in said])
+            told = ((ids[_id(entry)], message) for entry in changed for message in entry.messages)
+            await record_each(connection, [(entry, message, "stated") for entry, message in told])
 
 
 _KEY = ("user_id", "place", "field", "item")
@@ -166,7 +167,3 @@ def _with_messages(entry: Entry, before: Entry | None) -> Entry:
 
 def _id(entry: Entry) -> tuple[str, str]:
     return entry.field, entry.item
-
-
-def _row(entry: Entry) -> dict[str, Any]:
-    return {name: getattr(entry, name) for name in ("field", "item", "value", "said_at")}
