@@ -141,8 +141,8 @@ class DiscordServer:
         self.lost_answers = 0
         """So many posted messages are answered with 502."""
         self.monotonic: Callable[[], float] = monotonic
-        self.denied: dict[int, int] = {}
-        """Channel → permissions that nobody has there."""
+        self.forums: set[int] = set()
+        """The channels whose threads are posts of a forum."""
         self.flags = 0
         """Of the application."""
         self.nicknames: dict[int, str] = {}
@@ -647,8 +647,9 @@ class DiscordServer:
             here["last_message_id"] = str(self.last_messages[id])
         if id in self.threads:
             return TEMPLATES["thread"] | here | {"parent_id": str(self.threads[id]), "owner_id": str(ANA)}
-        closed = {"id": str(GUILD), "type": 0, "allow": "0", "deny": str(self.denied.get(id, 0))}
-        here |= {"permission_overwrites": [closed], "name": "general" if id == GENERAL else "random"}
+        here |= {"name": "general" if id == GENERAL else "random"} | (
+            {"type": 15} if id in self.forums else {}
+        )
         return TEMPLATES["text_channel"] | here
 
     def guild(self) -> Json:

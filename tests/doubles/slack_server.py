@@ -29,12 +29,6 @@ BOT_TOKEN, APP_TOKEN, SECRET = "xoxb-test-1", "xapp-test-1", "0123456789abcdef"
 LONGEST_TEXT, LONGEST_MARKDOWN, LONGEST_SECTION, MOST_BLOCKS = 40_000, 12_000, 3_000, 50
 
 
-TOLD = {
-    "not_in_channel": ("is_member", False),
-    "is_archived": ("is_archived", True),
-    "restricted_action_read_only_channel": ("is_read_only", True),
-}
-"""Error where the bot may not write → the field of the channel that tells so."""
 FROM_SLACK = {"token": "old", "api_app_id": APP}
 """Fields of all that Slack sends."""
 
@@ -91,8 +85,6 @@ class SlackServer:
         """(channel, thread, status)."""
         self.epoch = 1_700_000_000
         """The second in which all is written."""
-        self.is_agent = True
-        """Whether the app is declared as one of Slack's agents."""
         self.responses: list[dict[str, Any]] = []
         """Sent to a response_url."""
         self.names: dict[str, str] = {}
@@ -101,6 +93,8 @@ class SlackServer:
         """Person → time zone."""
         self.files: dict[str, tuple[str, bytes]] = {}
         """Path → content type and content."""
+        self.told: dict[str, list[dict[str, Any]]] = {}
+        """File → what `files.info` tells of it, one after the other; the last stays."""
         self.acknowledged: list[str] = []
         """Envelopes of Socket Mode."""
         self.said_back: dict[str, Any] = {}
@@ -111,8 +105,6 @@ class SlackServer:
         """Methods whose next call is rate-limited."""
         self.closed: set[str] = set()
         """Channels where the bot may not write."""
-        self.closed_by = "not_in_channel"
-        """The error that says so."""
         self.refused: dict[str, str] = {}
         """Method → error."""
         self.scopes = ""
@@ -429,7 +421,7 @@ class SlackServer:
     def _post(self, arguments: dict[str, Any]) -> Posted:
         _fits(arguments)
         if arguments["channel"] in self.closed:
-            raise Refused(self.closed_by)
+            raise Refused("not_in_channel")
         text, blocks = _text(arguments), arguments.get("blocks") or []
         if self.too_odd and self.too_odd in text:
             raise Refused("invalid_blocks")
@@ -472,13 +464,8 @@ class SlackServer:
         return self.event(event)
 
     def agents_sessions_setstatus(self, arguments: dict[str, Any]) -> None:
-        if not self.is_agent:
-            raise Refused("not_allowed")
         if arguments["status"] not in ("active", "processing", "suspended", "closed"):
             raise Refused("invalid_arguments")
-        self.statuses.append((arguments["channel_id"], arguments["thread_ts"], arguments["status"]))
-
-    def assistant_threads_setstatus(self, arguments: dict[str, Any]) -> None:
         self.statuses.append((arguments["channel_id"], arguments["thread_ts"], arguments["status"]))
 
     def auth_test(self, _: dict[str, Any]) -> dict[str, Any]:
@@ -497,11 +484,16 @@ class SlackServer:
 
     def conversations_info(self, arguments: dict[str, Any]) -> dict[str, Any]:
         id = arguments["channel"]
-        about = {"id": id, "name": "general", "creator": self.creators.get(id, "UBOSS"), "is_member": True}
-        if id in self.closed and self.closed_by in TOLD:
-            name, value = TOLD[self.closed_by]
-            about[name] = value
-        return {"channel": about}
+        return {"channel": {"id": id, "name": "general", "creator": self.creators.get(id, "UBOSS")}}
+
+    def files_info(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        told = self.told.get(arguments["file"])
+        if not told:
+            raise Refused("file_not_found")
+        return {"file": told.pop(0) if len(told) > 1 else told[0]}
+
+    def usergroups_list(self, _: dict[str, Any]) -> dict[str, Any]:
+        return {"usergroups": [{"id": "S1", "handle": "cooks"}]}
 
     def conversations_replies(self, arguments: dict[str, Any]) -> dict[str, Any]:
         channel, thread, limit = arguments["channel"], arguments["ts"], int(arguments["limit"])

@@ -5,12 +5,13 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, MutableSequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, MutableSequence, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from agent.companion import Companion
+from agent.surfaces.bots.errors import describe_error
 from agent.surfaces.bots.platform import IncomingMessage, Platform, continues, should_answer
 from agent.surfaces.bots.turns import Answering, NotShown, Shown, Turns
 from memory.errors import MemoryFault
@@ -33,6 +34,9 @@ BUSY_TIMEOUT = 5.0
 TOO_MANY_TODAY = "That is as much as I may answer you in a day. I go on tomorrow (UTC)."
 TOO_MANY = "That is more than I can keep up with here. Please give me a minute."
 IS_LATE = "I was away when you wrote this, and now it is late. Ask me again if you still want to know."
+LASTING = timedelta(seconds=30)
+"""After so long the author is told that a message cannot be accepted or answered."""
+MAX_FAILED = 1_000
 REWRITE = timedelta(minutes=10)
 """How long after a reply it is written again when its question is edited."""
 
@@ -62,6 +66,8 @@ class Conversations:
     _forgetting: set["asyncio.Task[None]"] = field(default_factory=set)
     _answering: dict["asyncio.Task[None]", Answering] = field(default_factory=dict)
     """The turns in progress."""
+    _failed: dict[str, tuple[IncomingMessage, Exception, datetime]] = field(default_factory=dict)
+    """Origin → what could not be accepted or answered, why, and since when; its author is to be told."""
     _stopped: bool = False
 
     def __post_init__(self) -> None:
@@ -224,11 +230,33 @@ class Conversations:
             shown = await work
             jobs = [message.job for message in burst if message.job]
             await self.deliveries.answered(jobs, self.pet.clock(), *(shown or ()))
+            for message in burst:
+                self._failed.pop(message.origin, None)
         except Exception as error:
             log.error("a turn is lost: %s", error, exc_info=not isinstance(error, NotShown))
+            self.note_failure(burst, error)
             with suppress(MemoryFault):
                 for job in [message.job for message in burst if message.job]:
                     await self.deliveries.later(job, str(error), self.pet.clock())
+
+    def note_failure(self, messages: Sequence[IncomingMessage], error: Exception) -> None:
+        """Note what could not be accepted or answered, and is tried again."""
+        for message in messages:
+            if message.addressed and not isinstance(error, NotShown) and len(self._failed) < MAX_FAILED:
+                self._failed.setdefault(message.origin, (message, error, self.pet.clock()))
+
+    async def tell_failed(self) -> None:
+        """Tell those whose message still cannot be accepted or answered after a while that it is so. It is
+        tried on nevertheless."""
+        for origin, (message, error, since) in list(self._failed.items()):
+            if self.pet.clock() - since < LASTING:
+                continue
+            del self._failed[origin]
+            with suppress(MemoryFault):
+                if (sent := await self.deliveries.sent([origin])) and sent.reply:
+                    continue  # another process has answered it
+            if self._turns.is_new(origin):
+                await self.platform.reply_to(message).post(describe_error(error), final=True)
 
     async def _next_turn(self, conversation: _Conversation) -> Shown | None:
         """Returns the id of the row that was answered or, in its place, of the question, with the ids of
@@ -248,10 +276,6 @@ class Conversations:
             if self._turns.is_new(first.user, self.pet.clock().date()):
                 await self._tell(turn, TOO_MANY_TODAY)
             return None
-        if not await self.platform.may_write(first):
-            turn.showing.set()
-            await self._turns.say_not_here(first)
-            return None
         conversation.warned = False
         conversation.turns.append(self.monotonic())
         if first.late:
@@ -266,7 +290,9 @@ class Conversations:
         if message.addressed:
             return True
         answer = should_answer(await self.pet.people.places.listening(message.place), message)
-        return continues(message.user, await self.platform.thread(message)) if answer is None else answer
+        return (
+            continues(message.user, (await self.platform.thread(message)).lines) if answer is None else answer
+        )
 
     async def _spent(self, user: str) -> bool:
         """Return whether the person has had all turns of today."""

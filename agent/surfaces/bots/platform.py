@@ -1,9 +1,9 @@
 """What a chat platform tells of its messages, what a turn needs of the platform, and who is answered."""
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from agent.surfaces.bots.answers import Answer, Item
@@ -15,6 +15,12 @@ Key = TypeVar("Key")
 Known = TypeVar("Known")
 MAX_QUOTED = 2_000
 """Characters of a message that another one replies to or forwards."""
+LAST_LINES = 50
+"""Messages of a thread that are looked at."""
+_READ = frozenset("title description name value text content pretext fallback alt_text topic".split())
+"""The keys under which the objects of platforms hold what people read."""
+_ACTS = frozenset({2, 3, 5, 6, 7, 8, "actions", "button", "input"})
+"""The types of what people press or fill in, on Discord and on Slack."""
 Label = Callable[[str, str, Place], Awaitable[str]]
 """`await label(name, user, place)`: what a person of this name is called in the place, so that two people of
 one name are told apart."""
@@ -92,11 +98,8 @@ class Content:
     attachments: Sequence[Attachment] = ()
     zone: str | None = None
     """The author's time zone, if the platform tells it: an IANA name."""
-    quotes: tuple[str, ...] = ()
-    """The platform's ids of the messages of others that `replies_to` holds."""
-    replies_to: str = ""
-    """The message that it replies to, as `name: text`. The model is shown it in this turn; it is not kept as
-    the author's words."""
+    replies_to: "Line | None" = None
+    """The message that it replies to."""
 
 
 class Unreadable(Exception):
@@ -104,12 +107,21 @@ class Unreadable(Exception):
 
 
 class Line(NamedTuple):
-    """A message of a thread, of a person or the bot."""
+    """A message around the one that is read: of its thread, or the one that it replies to."""
 
     user: str
     """Empty for the bot."""
     addressed: bool = False
     to_others: bool = False
+    origin: str = ""
+    source: Any = None
+    """The platform's own message."""
+
+
+class Thread(NamedTuple):
+    lines: Sequence[Line] = ()
+    """Its first message, and the newest before the one that is read, oldest first."""
+    title: str = ""
 
 
 class Posts(Protocol):
@@ -152,15 +164,14 @@ class Platform(Protocol):
     edit_seconds: float
     """Seconds between two edits of a reply that is being generated."""
 
-    async def read(self, message: IncomingMessage, *, begins: bool) -> Content:
-        """`begins`: whether it is in a thread of which the bot knows nothing yet."""
+    async def read(self, message: IncomingMessage) -> Content: ...
 
-    async def thread(self, message: IncomingMessage) -> Sequence[Line]:
-        """Return the newest messages of its thread before it, oldest first. May raise."""
+    async def thread(self, message: IncomingMessage) -> Thread:
+        """Return the thread that the message is in. May raise."""
 
-    async def may_write(self, message: IncomingMessage) -> bool:
-        """Return whether the bot may answer where the message is, as far as the platform tells. Asked before
-        the model; `Posts.post` raises Gone where this does not know."""
+    async def quote(self, line: Line, message: IncomingMessage) -> str:
+        """Return the line as `name: text` for who reads the message, with what else it holds in words; empty
+        if nothing of it can be told."""
 
     async def show_busy(self, message: IncomingMessage) -> None:
         """Show a typing indicator or a status until it is cancelled. May raise."""
@@ -184,10 +195,39 @@ def quoted(what: str, author: str, text: str) -> str:
     return f"({what}{by}, not written by the sender: “{text[:MAX_QUOTED]}”)"
 
 
+def described(what: str, data: Any, besides: str = "") -> str:
+    """Return in words what a message holds that is no text, such as a poll, an embed or blocks: its texts, in
+    order, without those that stand in the text `besides`; empty if there are none."""
+    texts = dict.fromkeys(" ".join(text.split()) for text in _texts(data))
+    told = "; ".join(text for text in texts if text and text not in besides)
+    return f"({what}: {told[:MAX_QUOTED]})" if told else ""
+
+
+def _texts(data: Any) -> Iterator[str]:
+    """Yield what people read of a platform's object. Buttons and menus only act."""
+    if isinstance(data, Mapping) and data.get("type") not in _ACTS:
+        for key, value in data.items():
+            if isinstance(value, str):
+                yield from [value] * (key in _READ)
+            else:
+                yield from _texts(value)
+    elif isinstance(data, list | tuple):
+        for one in data:
+            yield from _texts(one)
+
+
 def without_call(text: str, bot: str) -> str:
-    """Return the text without a mention of the bot at its start or end. `bot` is a pattern that matches its
-    mentions."""
-    return re.sub(rf"^(?:\s*(?:{bot})[\s,:]*)+|(?:\s*(?:{bot}))+\s*$", "", text)
+    """Return the text without a mention of the bot at its start or end, and the comma or colon that ends the
+    mention; another colon begins an emoji. `bot` is a pattern that matches its mentions."""
+    return re.sub(rf"^(?:\s*(?:{bot})(?:[,:]+(?=\s|$))?\s*)+|(?:\s*(?:{bot}))+\s*$", "", text)
+
+
+def moment(seconds: str) -> str:
+    """Return a time that a platform shows by the reader's clock, in words."""
+    try:
+        return f"{datetime.fromtimestamp(int(seconds), UTC):%Y-%m-%d %H:%M} UTC"
+    except (ValueError, OverflowError, OSError):
+        return "some time"
 
 
 def should_answer(listening: Listening, message: IncomingMessage) -> bool | None:

@@ -92,7 +92,14 @@ class PlatformJobs:
                     self._noted_at = None
             except Exception as error:
                 log.warning("the jobs of %s wait: %s", self.source, error)
+            await self._tell_failed()
             await asyncio.sleep(LOOK_SECONDS)
+
+    async def _tell_failed(self) -> None:
+        try:
+            await self.conversations.tell_failed()
+        except Exception as error:
+            log.warning("nobody could be told that %s does not answer: %s", self.source, error)
 
     async def remind(self, reminder: Reminder, _: str) -> bool | str:
         """Send a reminder where the task was asked for, else in direct messages. If those are closed, the

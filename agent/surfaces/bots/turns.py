@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -21,7 +21,7 @@ from agent.surfaces.bots.answers import (
 )
 from agent.surfaces.bots.attachments import read_attachments
 from agent.surfaces.bots.errors import describe_error
-from agent.surfaces.bots.platform import Content, IncomingMessage, Platform
+from agent.surfaces.bots.platform import MAX_QUOTED, Content, IncomingMessage, Line, Platform, continues
 from agent.surfaces.bots.streamed_reply import Reply
 from agent.surfaces.links import forget_path
 from agent.types.client import ClientTurn
@@ -33,6 +33,8 @@ log = logging.getLogger("hachi.bots")
 
 MAX_TOLD = 1_000
 """What people were told that is remembered, so that they are told it once."""
+MOST_AROUND = 8_000
+"""Characters of a thread, and of what is replied to, that the model is shown."""
 STOPPED = "(stopped)"
 """Ends a reply that was not generated to its end."""
 REFUSED = "My answer cannot be shown here: it was refused. Ask me to put it otherwise."
@@ -169,8 +171,7 @@ class Turns:
 
     async def read(self, burst: Sequence[IncomingMessage]) -> tuple[list[Content], str]:
         """Return what the messages hold, and all of it as one text."""
-        begins = burst[-1].in_thread and not await self.is_known(burst[-1])
-        contents = [await self.platform.read(part, begins=begins) for part in burst]
+        contents = [await self.platform.read(part) for part in burst]
         texts = [
             "\n\n".join(filter(None, (one.text, await read_attachments(one.attachments)))) for one in contents
         ]
@@ -184,7 +185,7 @@ class Turns:
                 await self.pet.conversations.reword(sent, text, again=True)
             elif sent.reply:  # perhaps not shown before the process or the connection was lost
                 return None if sent.posts else Final(sent.reply.text, id=sent.reply.id)
-        replies_to = "\n".join(filter(None, (one.replies_to for one in contents)))
+        around, quotes = await self._around(burst[0], contents)
         if contents[-1].zone:
             await self.pet.people.note_zone(contents[-1].zone, user=message.user)
         began = self.pet.clock()
@@ -195,9 +196,7 @@ class Turns:
             conversation=message.conversation,
             author=contents[-1].author,
             origins=origins,
-            client=ClientTurn(replies_to=replies_to, quoted=await self._quoted(contents))
-            if replies_to
-            else None,
+            client=ClientTurn(replies_to=around, quoted=quotes) if around else None,
             settle=True,
         ) as stream:
             async for piece in stream:
@@ -215,11 +214,48 @@ class Turns:
         text, trace = answer.message.strip() or "…", answer.trace_id or ""
         return Final(text, receipts, question, answer.message_id, trace)
 
-    async def _quoted(self, contents: Sequence[Content]) -> tuple[str, ...]:
-        """Return the ids by which a trace is found that shows what these messages quote."""
-        origins = [origin for one in contents for origin in one.quotes]
-        rows = [await self.pet.components.transcript.sent_as(origin) for origin in origins]
-        return (*map(quote_id, origins), *(row[0] for row in rows if row))
+    async def _around(
+        self, message: IncomingMessage, contents: Sequence[Content]
+    ) -> tuple[str, tuple[str, ...]]:
+        """Return what others wrote in the thread and in what is replied to, which the model is shown for this
+        answer alone, and the ids by which a trace is found that shows it."""
+        replied = {one.replies_to.origin: one.replies_to for one in contents if one.replies_to}
+        title, before = await self._thread(message, replied)
+        texts, left = {}, MOST_AROUND
+        for line in (*replied.values(), *before[:1], *reversed(before[1:])):
+            if text := (await self.platform.quote(line, message))[: min(left, MAX_QUOTED)]:
+                texts[line.origin] = text
+                left -= len(text)
+        told = [f"The thread is called “{title}”."] if title else []
+        if thread := [texts[line.origin] for line in before if line.origin in texts]:
+            told += ["Before it in the thread:", *thread]
+        if answered := [texts[origin] for origin in replied if origin in texts]:
+            told += [*["It replies to:"] * bool(told), *answered]
+        rows = [await self.pet.components.transcript.sent_as(origin) for origin in replied]
+        return "\n".join(told), (*map(quote_id, texts), *(row[0] for row in rows if row))
+
+    async def _thread(self, message: IncomingMessage, without: Collection[str]) -> tuple[str, list[Line]]:
+        """Return the title of the message's thread, and of its lines those that were said to others. The rest
+        is in the transcript, or was forgotten. Who wants nothing kept is not quoted."""
+        if not message.in_thread or message.place.private:
+            return "", []
+        places = self.pet.people.places
+        try:
+            thread = await self.platform.thread(message)
+        except Exception as error:
+            log.warning("the thread of %s is not read: %s", message.origin, error)
+            return "", []
+        listening, lines = await places.listening(message.place), thread.lines
+        others = [
+            line
+            for at, line in enumerate(lines)
+            if line.user
+            and line.origin not in without
+            and not (line.addressed or continues(line.user, lines[:at]))
+            and (listening != "everything" or line.to_others)
+        ]
+        quiet = {user for user in {one.user for one in others} if not await places.keeps(user, message.place)}
+        return thread.title, [line for line in others if line.user not in quiet]
 
     async def is_known(self, message: IncomingMessage) -> bool:
         """Return whether its conversation has messages already."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import discord
 import yarl
+from discord.backoff import ExponentialBackoff
 from discord.gateway import DiscordWebSocket
 
 from agent.companion import Companion
@@ -39,6 +40,8 @@ log = logging.getLogger("hachi.discord")
 
 SOURCE = "discord"
 """How the ids of its users and messages begin."""
+MOST_EXPONENT = 5
+"""discord.py waits up to two to this power of seconds before it connects again; without it, 17 minutes."""
 PERMISSIONS = discord.Permissions(
     view_channel=True, send_messages=True, send_messages_in_threads=True, read_message_history=True
 )
@@ -109,6 +112,7 @@ class DiscordBot(discord.AutoShardedClient):
 
     async def setup_hook(self) -> None:
         self.add_dynamic_items(HachiButton)
+        discord.shard.ExponentialBackoff = _short_backoff  # type: ignore
         await self._find_gateway()
         last = await self.pet.conversations.deliveries.last_here(SOURCE)
         self._last_here = last and last - NOTICED
@@ -242,6 +246,12 @@ def _readable(event: str, parse: Callable[[Any], None]) -> Callable[[Any], None]
             log.error("Discord's event %s cannot be read: %s: %s", event, type(error).__name__, error)
 
     return parse_or_skip
+
+
+def _short_backoff(*given: Any, **options: Any) -> ExponentialBackoff[Any]:
+    backoff = ExponentialBackoff[Any](*given, **options)
+    backoff._max = MOST_EXPONENT
+    return backoff
 
 
 def _in_one_line(record: logging.LogRecord) -> bool:

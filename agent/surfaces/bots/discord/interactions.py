@@ -125,7 +125,7 @@ async def _remember(
         return NO_TEXT
     said = IncomingMessage(user_name(message.author.id), asker.place, source=message)
     platform = interaction.client.conversations.platform  # type: ignore[attr-defined]
-    return await commands.remember_said(asker, await platform.read(said, begins=False), said.user)
+    return await commands.remember_said(asker, await platform.read(said), said.user)
 
 
 async def is_first(interaction: discord.Interaction) -> bool:

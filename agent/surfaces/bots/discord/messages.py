@@ -12,13 +12,16 @@ import discord
 
 from agent.surfaces.bots.attachments import Attachment, display_name
 from agent.surfaces.bots.platform import (
-    MAX_QUOTED,
+    LAST_LINES,
     Content,
     Hourly,
     IncomingMessage,
     Label,
     Line,
+    Thread,
     Unreadable,
+    described,
+    moment,
     quoted,
     without_call,
 )
@@ -31,7 +34,11 @@ API_ERRORS = (discord.DiscordException, OSError)
 """The exceptions that calls of Discord's API raise."""
 _KINDS = (discord.MessageType.default, discord.MessageType.reply)
 """Other kinds are notices: somebody joined, a message was pinned."""
-_TOKEN = re.compile(r"<(?:@!?(?P<user>\d+)|@&(?P<role>\d+)|#(?P<channel>\d+)|a?:(?P<emoji>\w+):\d+)>")
+_BY_BOTS = (discord.MessageType.chat_input_command, discord.MessageType.context_menu_command)
+_TOKEN = re.compile(
+    r"<(?:@!?(?P<user>\d+)|@&(?P<role>\d+)|#(?P<channel>\d+)|a?:(?P<emoji>\w+):\d+|t:(?P<time>-?\d+)(?::\w)?"
+    r"|(?P<command>/[^<>:]+):\d+|id:(?P<page>\w+)[^<>]*)>"
+)
 
 
 def user_name(id: int | str) -> str:
@@ -138,10 +145,6 @@ def replied_to(message: discord.Message) -> int | None:
     return replied.author.id if isinstance(replied, discord.Message) else None
 
 
-LAST_LINES = 50
-"""Messages of a thread that are looked at to see who talks with whom."""
-
-
 @dataclass(eq=False)
 class Reader:
     client: discord.Client
@@ -174,43 +177,73 @@ class Reader:
         member = await self.member(person, guild)
         return display_name(member.display_name, member.name)
 
-    async def read(self, message: IncomingMessage, *, begins: bool) -> Content:
+    async def read(self, message: IncomingMessage) -> Content:
         source, me = message.source, self._me
         asker, guild = asker_of(source, me), source.guild
         files = [file for one in (source, *source.message_snapshots) for file in one.attachments]
         replied = source.reference.resolved if source.reference else None
-        replied = replied if isinstance(replied, discord.Message) and replied.content else None
-        people = [*source.mentions, *([replied.author, *replied.mentions] if replied else [])]
-        names = {
-            one.id: await self.label(await self._name(one, guild), user_name(one.id), message.place)
-            for one in people
-            if one.id != me.id
-        }
-        names[me.id] = me.display_name
         role = guild.self_role if guild else None
         calls = "|".join(f"<@[!&]?{one.id}>" for one in (me, role) if one is not None)
         said = source.content.partition(":** ")[2] if asker else without_call(source.content, calls)
-        text = _readable("\n".join(filter(None, (*_title(source), said, *_added(source)))), source, names)
-        answered = _readable(replied.content, source, names) if replied else ""
+        text = await self._readable("\n".join(filter(None, (said, *_besides(source)))), source, message.place)
         return Content(
             await self._name(asker or source.author, guild),
             text or ("" if source.attachments else f"@{me.name}"),
             [Attachment(file.filename, file.content_type or "", file.size, file.read) for file in files],
-            quotes=(origin_of(replied.channel.id, replied.id),) if replied else (),
-            replies_to=f"{names[replied.author.id]}: {answered[:MAX_QUOTED]}" if replied else "",
+            replies_to=self._line(replied) if isinstance(replied, discord.Message) else None,
         )
 
-    async def thread(self, message: IncomingMessage) -> Sequence[Line]:
-        me, source = self._me, message.source
-        found = await self.client.http.logs_from(source.channel.id, LAST_LINES, before=source.id)
-        return [
-            Line(
-                "" if one.author.id == me.id else user_name(one.author.id),
-                is_addressed(one, me),
-                bool(one.raw_mentions) or replied_to(one) is not None,
-            )
-            for one in messages_of(source.channel, found)
-        ]
+    async def quote(self, line: Line, message: IncomingMessage) -> str:
+        said, guild, me = line.source, message.source.guild, self._me
+        held = [said.content, *_besides(said), *_shown_with(said)]
+        text = await self._readable("\n".join(filter(None, held)), said, message.place)
+        name = (
+            me.display_name
+            if not line.user
+            else await self.label(await self._name(said.author, guild), line.user, message.place)
+        )
+        return f"{name}: {text}" if text else ""
+
+    async def _readable(self, text: str, source: discord.Message, place: Place) -> str:
+        """Return the text with names instead of ids."""
+        me, guild = self._me, source.guild
+        names = {
+            one.id: await self.label(await self._name(one, guild), user_name(one.id), place)
+            for one in source.mentions
+            if one.id != me.id
+        }
+        names[me.id] = me.display_name
+        return _TOKEN.sub(lambda found: _word(found, guild, names), text).strip()
+
+    def _line(self, one: discord.Message) -> Line:
+        return Line(
+            "" if one.author.id == self._me.id else user_name(one.author.id),
+            is_addressed(one, self._me),
+            bool(one.raw_mentions) or replied_to(one) is not None,
+            origin_of(one.channel.id, one.id),
+            one,
+        )
+
+    async def thread(self, message: IncomingMessage) -> Thread:
+        source, channel = message.source, message.source.channel
+        found = await self.client.http.logs_from(channel.id, LAST_LINES, before=source.id)
+        lines = [one for one in messages_of(channel, found) if one.type in (*_KINDS, *_BY_BOTS)]
+        if channel.id not in {source.id, *(one.id for one in lines)} and (
+            first := await self._first(channel)
+        ):
+            lines.insert(0, first)
+        return Thread([*map(self._line, lines)], channel.name)
+
+    async def _first(self, thread: discord.Thread) -> discord.Message | None:
+        """Return the message with the thread's id: in the thread where it is a forum's post, else in the
+        channel. None where there is none any more, or the bot may not see it."""
+        is_post = isinstance(thread.parent, discord.ForumChannel)
+        where: Any = thread if is_post or not thread.parent else thread.parent
+        try:
+            return as_message(where, await self.client.http.get_message(where.id, thread.id))
+        except API_ERRORS as error:
+            log.info("the first message of thread %s is not read: %s", thread.id, error)
+            return None
 
     async def fetch(self, origin: str) -> IncomingMessage | None:
         channel, id = ids_of(origin)
@@ -228,29 +261,38 @@ class Reader:
         return incoming(message, place, me) if theirs else None
 
 
-def _title(message: discord.Message) -> Iterator[str]:
-    """Yield the title of the forum's post that the message begins."""
-    if isinstance(message.channel, discord.Thread) and message.channel.id == message.id:
-        yield message.channel.name
-
-
-def _added(message: discord.Message) -> Iterator[str]:
-    """Yield stickers and forwarded messages, each marked as what it is."""
+def _besides(message: Any) -> Iterator[str]:
+    """Yield in words what a message, or the copy of a forwarded one, holds besides its text: the title of the
+    forum's post that it begins, stickers, a poll, and forwarded messages."""
+    channel = getattr(message, "channel", None)
+    if isinstance(channel, discord.Thread) and channel.id == message.id:
+        yield channel.name
     for sticker in message.stickers:
         yield f"(sticker: {sticker.name})"
-    for forwarded in message.message_snapshots:
-        if forwarded.content:
-            yield quoted("forwarded", "", forwarded.content)
+    if poll := getattr(message, "poll", None):
+        yield described("poll", [{"text": text} for text in (poll.question, *(a.text for a in poll.answers))])
+    for forwarded in getattr(message, "message_snapshots", ()):
+        held = (forwarded.content, *_besides(forwarded), *_shown_with(forwarded))
+        if text := "\n".join(filter(None, held)):
+            yield quoted("forwarded", "", text)
 
 
-def _readable(text: str, message: discord.Message, names: Mapping[int, str]) -> str:
-    """Return the text with names instead of ids."""
-    return _TOKEN.sub(lambda found: _name(found, message.guild, names), text).strip()
+def _shown_with(message: Any) -> Iterator[str]:
+    """Yield in words what Discord shows with a message: files, what a bot has embedded, previews of links."""
+    yield described("file", [{"name": file.filename} for file in message.attachments])
+    for embed in message.embeds:
+        yield described("embed", {"title": embed.title, "description": ""} | embed.to_dict(), message.content)
+    for component in getattr(message, "components", ()):
+        yield described("shown", component.to_dict(), message.content)
 
 
-def _name(found: re.Match[str], guild: discord.Guild | None, names: Mapping[int, str]) -> str:
+def _word(found: re.Match[str], guild: discord.Guild | None, names: Mapping[int, str]) -> str:
     if found["emoji"]:
         return f":{found['emoji']}:"
+    if found["time"]:
+        return moment(found["time"])
+    if found["command"] or found["page"]:
+        return found["command"] or f"#{found['page']}"
     if found["user"]:
         return f"@{names.get(int(found['user']), 'somebody')}"
     if found["role"]:

@@ -35,15 +35,6 @@ _NO_HISTORY = 160002
 class DiscordPlatform(Reader):
     edit_seconds: float = 1.0
 
-    async def may_write(self, message: IncomingMessage) -> bool:
-        channel = message.source.channel
-        in_thread = isinstance(channel, discord.Thread)
-        known = channel.parent if in_thread else isinstance(channel, discord.abc.GuildChannel)
-        if not known or not channel.guild.me:
-            return True
-        may = channel.permissions_for(channel.guild.me)
-        return bool(may.send_messages_in_threads if in_thread else may.send_messages)
-
     async def show_busy(self, message: IncomingMessage) -> None:
         async with message.source.channel.typing():
             await asyncio.Event().wait()

@@ -23,7 +23,7 @@ _REFUSED = frozenset(
 )
 SCOPES = frozenset(
     "app_mentions:read assistant:write channels:history channels:read chat:write commands files:read "
-    "groups:history groups:read im:history im:write mpim:history mpim:read users:read".split()
+    "groups:history groups:read im:history im:write mpim:history mpim:read usergroups:read users:read".split()
 )
 """Those that the manifest asks for."""
 BOT_TOKEN = "the bot's token from OAuth & Permissions"

@@ -23,6 +23,7 @@ from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.companion import Companion
+from agent.errors import SettingsError
 from agent.settings import Settings
 from agent.surfaces.bots.commands import Commands
 from agent.surfaces.bots.conversations import Conversations
@@ -43,15 +44,14 @@ from agent.surfaces.signals import on_stop_signal
 
 PATH = "/slack/events"
 """The HTTP path for events, commands and buttons."""
+ASK_SECONDS = 60.0
+"""After so long Slack is asked whether it still takes the tokens."""
 PING_SECONDS = 5.0
 """Seconds after which a lost connection is detected and reopened."""
 log = logging.getLogger("hachi.slack")
 MOST_MESSAGES = 100
 """The newest messages of a channel, and the first since then of a thread below one of these, that are caught
 up: Slack delivers an event again for some minutes only."""
-_NOTICES = ("channel_", "group_")
-"""How the subtypes begin of what Slack tells of a channel itself: that others may write there now, that it is
-in use again, that the bot was invited."""
 _ANY = re.compile("")
 
 
@@ -83,7 +83,13 @@ class SlackBot:
         self.app.event(_ANY)(_acknowledge)
 
     async def _receive(self, event: dict[str, Any], context: Any, next: Callable[[], Awaitable[Any]]) -> None:
-        await self._come(event, context.team_id or context.enterprise_id)
+        team = context.team_id or context.enterprise_id
+        try:
+            await self._come(event, team)
+        except Exception as error:  # Slack sends it again for some minutes
+            if message := parse_event(as_edited(event), team, self.platform.bot, flat=False):
+                self.conversations.note_failure([message], error)
+            raise
         await next()
 
     async def _come(self, event: Mapping[str, Any], team: str, *, late: bool = False) -> None:
@@ -91,8 +97,6 @@ class SlackBot:
         Both events of a mention, and repeated ones, have the same id."""
         if deleted := deleted_message(event, team):
             await self.conversations.deleted(deleted)
-        if str(event.get("subtype")).startswith(_NOTICES):
-            self.platform.closed.pop(event["channel"], None)
         listening = await self.pet.people.places.listening(place_of(team, event["channel"]))
         flat = listening == "everything"
         message = parse_event(as_edited(event), team, self.platform.bot, flat=flat)
@@ -189,9 +193,33 @@ async def run(
         try:
             async with listening(bot, http) as where:
                 say(f"{where}; {who_answers(settings)}; Ctrl-C stops")
+                refused = asyncio.create_task(_refused(bot), name="hachi tokens of Slack")
+                refused.add_done_callback(lambda _: stop.set())
                 await stop.wait()
+                refused.cancel()
         finally:
             await bot.conversations.stop()
+    if not refused.cancelled():
+        raise refused.result()
+
+
+async def _refused(bot: SlackBot) -> SettingsError:
+    """Return what is wrong once Slack refuses a token that it took before, of which no event tells."""
+    token = bot.settings.slack_app_token
+    open_socket = partial(
+        bot.client.apps_connections_open, app_token=token.get_secret_value() if token else ""
+    )
+    while True:
+        await asyncio.sleep(ASK_SECONDS)
+        try:
+            which = "SLACK_BOT_TOKEN", BOT_TOKEN
+            await bot.client.auth_test()
+            if bot.connection() is None:
+                which = "SLACK_APP_TOKEN", SOCKET_TOKEN
+                await open_socket()
+        except API_ERRORS as error:
+            if isinstance(fault := explain(error, *which), SettingsError):
+                return fault
 
 
 @asynccontextmanager

@@ -1,6 +1,8 @@
 """The client of Slack's API, and files that people attach."""
 
+import asyncio
 import logging
+import re
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -28,6 +30,8 @@ TEMPORARY = frozenset(
 )
 """Errors after which the same call may succeed later."""
 RATE_LIMIT_RETRIES = 3
+VOICE_WAITS = (1.0, 2.0, 4.0)
+"""Seconds before Slack is asked again for the words of a voice message."""
 TIMEOUT = aiohttp.ClientTimeout(total=20)
 _HOSTS = (".slack.com", ".slack-gov.com", ".slack-files.com")
 """Hosts that receive the bot's token, by https. Files elsewhere can be anybody's."""
@@ -61,13 +65,49 @@ def sdk_logger() -> logging.Logger:
     return logger
 
 
+async def whole_file(client: AsyncWebClient, file: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return all that Slack tells of a file. Of one from another workspace an event has the id alone, and the
+    words of a voice message come later."""
+    for wait in (0, *VOICE_WAITS):
+        said = file.get("transcription") or {}
+        if file.get("file_access") != "check_file_info" and said.get("status") != "processing":
+            break
+        await asyncio.sleep(wait)
+        try:
+            file = (await client.files_info(file=file["id"]))["file"]
+        except API_ERRORS as error:
+            log.warning("Slack does not tell what file %s is: %s", file["id"], error)
+            break
+    return file
+
+
+async def transcript(client: AsyncWebClient, file: Mapping[str, Any]) -> str:
+    """Return the words of a voice message, as Slack has heard them; empty if it has not."""
+    heard = file.get("transcription") or {}
+    if heard.get("status") != "complete":
+        return ""
+    preview = heard.get("preview") or {}
+    if preview.get("has_more") and file.get("vtt"):
+        try:
+            return spoken((await _fetch(client, {"url_private": file["vtt"]})).decode())
+        except (Unreadable, UnicodeDecodeError, *API_ERRORS) as error:
+            log.warning("the words of file %s are cut: %s", file.get("id"), error)
+    return str(preview.get("content") or "").strip()
+
+
+def spoken(vtt: str) -> str:
+    """Return the words of captions in the form WebVTT."""
+    cues = [cue.partition("-->")[2].partition("\n")[2] for cue in re.split(r"\n\s*\n", vtt) if "-->" in cue]
+    return " ".join(re.sub(r"<[^>]*>", "", " ".join(cues)).split())
+
+
 def attachment_of(client: AsyncWebClient, file: Mapping[str, Any]) -> Attachment:
     return Attachment(
         name=str(file.get("name") or file.get("title") or ""),
         media_type=str(file.get("mimetype") or ""),
         size=int(file.get("size") or 0),
         fetch=partial(_fetch, client, file),
-        is_text=file.get("mode") == "snippet",
+        is_text=file.get("mode") in ("snippet", "file_access"),
     )
 
 

@@ -110,9 +110,9 @@ class Interactions:
             return
         asker = await self._named(_asker(context, channel), context)
         team, author = context.team_id or context.enterprise_id, str(said.get("user") or said.get("bot_id"))
-        source = Source(team, channel, author, said["ts"], context.bot_user_id, said["text"])
+        source = Source(team, channel, author, said["ts"], context.bot_user_id, {"text": said["text"]})
         message = IncomingMessage(user_name(team, author), asker.place, source=source)
-        content = await self._platform.read(message, begins=False)
+        content = await self._platform.read(message)
         answer = await self._commands.remember_said(asker, content, message.user)
         await _send(respond, answer, said.get("thread_ts"))
 

@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,18 +12,20 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.surfaces.bots.attachments import display_name
 from agent.surfaces.bots.platform import (
-    MAX_QUOTED,
+    LAST_LINES,
     Content,
     Hourly,
     IncomingMessage,
     Label,
     Line,
+    Thread,
     Unreadable,
+    described,
     quoted,
     without_call,
 )
-from agent.surfaces.bots.slack.client import API_ERRORS, attachment_of
-from agent.surfaces.bots.slack.rendering import mentioned_users, plain_text
+from agent.surfaces.bots.slack.client import API_ERRORS, attachment_of, transcript, whole_file
+from agent.surfaces.bots.slack.rendering import mentioned_users, plain_text, unnamed
 from memory.audience import PRIVATE, Place
 from memory.people.places import Listening
 
@@ -42,7 +44,7 @@ _SUBTYPES = frozenset({None, "file_share", "thread_broadcast", "me_message"})
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What an event tells of a message, in Slack's markup."""
+    """What an event tells of a message."""
 
     team: str
     channel: str
@@ -51,14 +53,12 @@ class Source:
     """Its id within the channel."""
     bot: str
     """The bot's own user id."""
-    text: str = ""
+    event: Mapping[str, Any] = field(default_factory=dict)
+    """What it holds: `text`, `files`, `attachments` and `blocks`."""
     thread: str | None = None
     """The `ts` of the first message of the thread that it is in."""
     reply_in: str | None = None
     """The thread in which it is answered; None in the channel."""
-    files: tuple[Mapping[str, Any], ...] = ()
-    shared: tuple[Mapping[str, Any], ...] = ()
-    """The messages that it forwards."""
 
     @property
     def session(self) -> tuple[str, str]:
@@ -114,20 +114,14 @@ def parse_event(event: Mapping[str, Any], team: str, bot: str, *, flat: bool) ->
     """Parse a `message` or `app_mention` event. Returns None for notices and messages of bots. The
     answer begins a thread, unless it is `flat`: in a channel where the bot answers
     everything."""
-    user, text, channel = event.get("user"), event.get("text") or "", event["channel"]
+    user, channel = event.get("user"), event["channel"]
     if event.get("subtype") not in _SUBTYPES or user in (None, "", bot, "USLACKBOT"):
         return None
     if any(event.get(mark) for mark in ("hidden", "bot_id", "bot_profile")):
         return None
     place, thread = place_of(team, channel), event.get("thread_ts") or None
     reply_in = thread or (None if flat and not place.private else event["ts"])
-    attached = [
-        one for one in event.get("attachments") or () if one.get("is_share") or one.get("is_msg_unfurl")
-    ]
-    files = tuple(event.get("files") or ())
-    source = Source(
-        team, channel, user, event["ts"], bot, text, thread, reply_in, files=files, shared=tuple(attached)
-    )
+    source = Source(team, channel, user, event["ts"], bot, event, thread, reply_in)
     line = line_of(event, team, bot)
     return IncomingMessage(
         user_name(team, user),
@@ -149,9 +143,11 @@ def line_of(event: Mapping[str, Any], team: str, bot: str) -> Line:
     mentioned = mentioned_users(text)
     first = next(iter(mentioned), bot)
     return Line(
-        "" if user == bot else user_name(team, str(user)),
+        "" if user == bot else user_name(team, str(user or event.get("bot_id"))),
         bot in mentioned,
         first != bot and text.lstrip().startswith(f"<@{first}"),
+        origin_of(team, str(event.get("channel")), str(event.get("ts"))),
+        event,
     )
 
 
@@ -172,28 +168,81 @@ class Reader:
 
     def __post_init__(self) -> None:
         self._people = Hourly(self._ask_who, self.clock)
+        self._others = Hourly(self._ask_what, self.clock)
 
-    async def read(self, message: IncomingMessage, *, begins: bool) -> Content:
-        """In a thread of others that a conversation begins in, the message replies to the thread's first."""
+    async def read(self, message: IncomingMessage) -> Content:
         source: Source = message.source
-        first = await self._first(source) if begins and source.thread else {}
-        said = str(first.get("text") or "")
-        people = [source.user, *mentioned_users(source.text), *_named_in(source.shared)]
-        people += [str(first.get("user")), *mentioned_users(said)] if said else []
-        names = await self._names(people, source, message.place)
-        text = without_call(source.text, rf"<@{source.bot}(?:\|[^>]*)?>")
-        text = "\n".join(filter(None, (plain_text(text, names), *_forwarded(source, names))))
-        if not text and not source.files:
-            text = f"@{names.get(source.bot, 'Hachi')}"
-        author, answered = await self._people.get(source.user), plain_text(said, names)
-        return Content(
-            author.name if author else source.user,
-            text,
-            [attachment_of(self.client, file) for file in source.files],
-            author.zone if author else None,
-            (origin_of(source.team, source.channel, first["ts"]),) if answered else (),
-            f"{names[str(first['user'])]}: {answered[:MAX_QUOTED]}" if answered else "",
-        )
+        event, texts, attached = source.event, [], []
+        for file in [await whole_file(self.client, one) for one in event.get("files") or ()]:
+            spoken = await transcript(self.client, file)
+            texts.append(spoken)
+            attached += [] if spoken else [attachment_of(self.client, file)]
+        said = without_call(event.get("text") or "", rf"<@{source.bot}(?:\|[^>]*)?>")
+        text = await self._readable({**event, "text": said}, source, message.place, whole=False)
+        text = "\n".join(filter(None, (text, *texts)))
+        author = await self._people.get(source.user)
+        name = author.name if author else source.user
+        called = f"@{await self.name(source.bot)}" if not (text or attached) else ""
+        return Content(name, text or called, attached, author.zone if author else None)
+
+    async def quote(self, line: Line, message: IncomingMessage) -> str:
+        source: Source = message.source
+        text = await self._readable(line.source, source, message.place)
+        return f"{await self._author(line.source, source, message.place)}: {text}" if text else ""
+
+    async def _readable(
+        self, said: Mapping[str, Any], source: Source, place: Place, *, whole: bool = True
+    ) -> str:
+        """Return in words what a message says, with names instead of ids, with forwarded messages and blocks;
+        as a `whole` also with files, and what an app or a link shows."""
+        text = str(said.get("text") or "")
+        files = [{"name": await self._file(one)} for one in said.get("files") or () if whole]
+        blocks = [one for one in said.get("blocks") or () if not text or one.get("type") != "rich_text"]
+        held = [text, described("shown", blocks, text), described("file", files)]
+        for one in said.get("attachments") or ():
+            if one.get("is_share") or one.get("is_msg_unfurl"):
+                if words := await self._readable(one, source, place):
+                    held.append(quoted("forwarded from", await self._author(one, source, place), words))
+            elif whole:
+                held.append(described("shown", one, text))
+        text = "\n".join(filter(None, held))
+        return plain_text(text, await self._names(text, source, place))
+
+    async def _file(self, file: Mapping[str, Any]) -> str:
+        """Return the name of a file and, of a voice message, its words."""
+        file = await whole_file(self.client, file)
+        spoken = await transcript(self.client, file)
+        return f"{file.get('name') or file.get('title') or 'a file'}{spoken and f', it says: {spoken}'}"
+
+    async def _author(self, said: Mapping[str, Any], source: Source, place: Place) -> str:
+        """Return what who wrote a message is called: a person, or an app by the name that it gives itself."""
+        if user := str(said.get("user") or said.get("author_id") or ""):
+            return await self._label(user, source, place)
+        profile = said.get("bot_profile") or {}
+        name = said.get("username") or profile.get("name") or said.get("author_name")
+        return display_name(name, "somebody")
+
+    async def _label(self, user: str, source: Source, place: Place) -> str:
+        name = await self.name(user)
+        return name if user == source.bot else await self.label(name, user_name(source.team, user), place)
+
+    async def _names(self, text: str, source: Source, place: Place) -> dict[str, str]:
+        """Return what the people, channels and groups are called that the text names by id alone."""
+        people, others = list(dict.fromkeys(mentioned_users(text))), list(dict.fromkeys(unnamed(text)))
+        asked = (*(self._label(one, source, place) for one in people), *map(self._others.get, others))
+        names = await asyncio.gather(*asked)
+        return {id: name for id, name in zip((*people, *others), names, strict=True) if name}
+
+    async def _ask_what(self, id: str) -> str | None:
+        """Return the name of a channel, or the handle of a group of people."""
+        try:
+            if id.startswith("S"):
+                groups = (await self.client.usergroups_list())["usergroups"]
+                return next((str(one["handle"]) for one in groups if one["id"] == id), None)
+            return str((await self.client.conversations_info(channel=id))["channel"]["name"])
+        except API_ERRORS as error:
+            log.info("it is not known what %s is called: %s", id, error)
+            return None
 
     async def fetch(self, origin: str) -> IncomingMessage | None:
         """Read a message again; None if it is gone or no person wrote it. Raises Unreadable, and what Slack's
@@ -216,26 +265,6 @@ class Reader:
         flat = await self.listening(place_of(team, channel)) == "everything"
         return parse_event({**line, "type": "message", "channel": channel}, team, self.bot, flat=flat)
 
-    async def _names(self, people: Sequence[str], source: Source, place: Place) -> dict[str, str]:
-        """Return what these people are called in the place."""
-        asked = list(dict.fromkeys(people))
-        names = dict(zip(asked, await asyncio.gather(*map(self.name, asked)), strict=True))
-        for user, name in names.items():
-            if user != source.bot:
-                names[user] = await self.label(name, user_name(source.team, user), place)
-        return names
-
-    async def _first(self, source: Source) -> Mapping[str, Any]:
-        """Return the first message of the thread; nothing if Slack does not tell it, or it is the source."""
-        try:
-            thread = await self.client.conversations_replies(
-                channel=source.channel, ts=str(source.thread), limit=1
-            )
-        except API_ERRORS as error:
-            log.warning("cannot read a thread of %s: %s", source.channel, error)
-            return {}
-        return next((line for line in thread["messages"] if line["ts"] != source.ts), {})
-
     async def thread_of(self, channel: str, ts: str) -> str | None:
         """Return the thread that a message is in or has begun; None if there is none any more."""
         try:
@@ -245,16 +274,16 @@ class Reader:
             return None
         return next((line.get("thread_ts") for line in said["messages"]), None)
 
-    async def thread(self, message: IncomingMessage) -> list[Line]:
-        """Return the lines before the message in its thread."""
+    async def thread(self, message: IncomingMessage) -> Thread:
         source: Source = message.source
         lines: list[Line] = []
         async for page in await self.client.conversations_replies(
             channel=source.channel, ts=str(source.thread), latest=source.ts, limit=1_000
         ):
             said = [line for line in page["messages"] if float(line["ts"]) < float(source.ts)]
-            lines += [line_of(line, source.team, source.bot) for line in said]
-        return lines
+            lines += [line_of({**one, "channel": source.channel}, source.team, source.bot) for one in said]
+            lines[1:] = lines[1:][-LAST_LINES:]
+        return Thread(lines)
 
     async def name(self, user: str) -> str:
         """Return the person's display name; the id if Slack does not know it."""
@@ -272,17 +301,3 @@ class Reader:
         return _Person(
             display_name(next(filter(str.strip, filter(None, names)), None), user), person.get("tz")
         )
-
-
-def _named_in(shared: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the ids of who wrote forwarded messages, and of whom these mention."""
-    for one in shared:
-        yield from filter(None, (one.get("author_id"),))
-        yield from mentioned_users(one.get("text") or "")
-
-
-def _forwarded(source: Source, names: Mapping[str, str]) -> Iterator[str]:
-    for shared in source.shared:
-        author = display_name(shared.get("author_name"), "somebody")
-        if text := plain_text(shared.get("text") or "", names):
-            yield quoted("forwarded from", names.get(str(shared.get("author_id")), author), text)

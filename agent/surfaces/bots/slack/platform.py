@@ -2,15 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.surfaces.bots.answers import Answer, Item
-from agent.surfaces.bots.platform import ASK_AGAIN, IncomingMessage
+from agent.surfaces.bots.platform import IncomingMessage
 from agent.surfaces.bots.slack.client import API_ERRORS, is_final
 from agent.surfaces.bots.slack.messages import Reader, Source, origin_of
 from agent.surfaces.bots.slack.rendering import (
@@ -27,7 +26,6 @@ log = logging.getLogger("hachi.slack")
 
 LIMIT = 11_500
 """Characters of a message; Slack takes 12,000 of Markdown."""
-STATUS = "is thinking…"
 BUSY_SECONDS = 90.0
 """Slack removes a status after two minutes."""
 _GONE = "message_not_found"
@@ -41,21 +39,6 @@ _CLOSED = frozenset({"cant_update_message", "edit_window_closed"})
 class SlackPlatform(Reader):
     edit_seconds: float = 2.0
     """Slack guarantees 50 edits a minute for all conversations of a workspace."""
-    closed: dict[str, datetime] = field(default_factory=dict)
-    """Channel → when Slack refused last that the bot writes there: of some it does not tell before."""
-
-    async def may_write(self, message: IncomingMessage) -> bool:
-        channel = message.source.channel
-        refused_at = self.closed.get(channel)
-        if refused_at is not None and self.clock() - refused_at <= ASK_AGAIN:
-            return False
-        if message.place.private:
-            return True
-        try:
-            about = (await self.client.conversations_info(channel=channel))["channel"]
-        except API_ERRORS as error:
-            return not _may_not_write(error)
-        return about.get("is_member", True) and not (about.get("is_archived") or about.get("is_read_only"))
 
     async def show_busy(self, message: IncomingMessage) -> None:
         try:
@@ -66,16 +49,11 @@ class SlackPlatform(Reader):
             await self._set_busy(message.source, False)
 
     async def _set_busy(self, source: Source, busy: bool) -> None:
-        """Slack shows a button to stop with it. An app that is none of Slack's agents has a status only."""
+        """Slack shows a button to stop with it."""
         channel, thread = source.session
-        try:
-            await self.client.agents_sessions_setStatus(
-                channel_id=channel, thread_ts=thread, status="processing" if busy else "active"
-            )
-        except SlackApiError:
-            await self.client.assistant_threads_setStatus(
-                channel_id=channel, thread_ts=thread, status=STATUS if busy else ""
-            )
+        await self.client.agents_sessions_setStatus(
+            channel_id=channel, thread_ts=thread, status="processing" if busy else "active"
+        )
 
     async def write(self, user: str, place: Place, answer: Answer, asked_in: str = "") -> str:
         """In a channel the message mentions its recipient."""
@@ -97,10 +75,7 @@ class SlackPlatform(Reader):
         return f"{user.rpartition(':')[0]}:{channel}:{sent['ts']}"
 
     def reply_to(self, message: IncomingMessage) -> "SlackPosts":
-        def refused() -> None:
-            self.closed[message.source.channel] = self.clock()
-
-        return SlackPosts(self.client, message.source, refused)
+        return SlackPosts(self.client, message.source)
 
     def posts_at(self, origin: str) -> "SlackPosts":
         _, team, channel, ts = origin.split(":")
@@ -114,8 +89,6 @@ class SlackPosts:
     client: AsyncWebClient
     source: Source
     """Of `posts_at`, nobody's: nothing is posted."""
-    refused: Callable[[], None] = lambda: None
-    """Called if the bot may not write there."""
     limit: int = LIMIT
 
     def origin(self, handle: str) -> str:
@@ -139,8 +112,7 @@ class SlackPosts:
                 unfurl_media=False,
             )
         except SlackApiError as error:
-            if _may_not_write(error):
-                self.refused()
+            if str(error.response.get("error")).startswith(_NOT_HERE):
                 raise Gone from error
             if is_final(error):
                 raise Refused from error
@@ -185,8 +157,3 @@ class SlackPosts:
             )
         except API_ERRORS as error:
             log.warning("cannot show receipts or what to forget: %s", error)
-
-
-def _may_not_write(error: Exception) -> bool:
-    code = error.response.get("error") if isinstance(error, SlackApiError) else None
-    return str(code).startswith(_NOT_HERE)

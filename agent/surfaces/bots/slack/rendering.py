@@ -11,11 +11,14 @@ from datetime import datetime
 from typing import Any
 
 from agent.surfaces.bots.answers import Answer, Button, Item, Link, Words
+from agent.surfaces.bots.platform import moment
 from memory.records import MAX_CONTENT
 
 _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _TOKEN = re.compile(r"<([^<>\n]+)>")
 _USER = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^<>]*)?>")
+_UNNAMED = re.compile(r"<(?:#|!subteam\^)([A-Z0-9]+)\|?>")
+"""A channel or a group of people without its name."""
 _SPECIAL = re.compile(r"https?://[^\s<>]*|^ {0,3}>|([&<>])", re.MULTILINE)
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^`\n]*)$", re.MULTILINE)
 _CODE = re.compile(r"(?<!`)((`+)(?!`).+?(?<!`)\2(?!`))")
@@ -67,8 +70,13 @@ def mentioned_users(text: str) -> list[str]:
     return _USER.findall(text)
 
 
+def unnamed(text: str) -> list[str]:
+    """Return the ids of channels and groups of people that stand in the text without their names."""
+    return _UNNAMED.findall(text)
+
+
 def plain_text(text: str, names: Mapping[str, str]) -> str:
-    """Return the message as its author saw it. `names` maps the ids of mentioned people to names."""
+    """Return the message as its author saw it. `names` maps ids of people, channels and groups."""
     shown = _TOKEN.sub(lambda found: _readable(found[1], names), text)
     return shown.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&").strip()
 
@@ -78,9 +86,12 @@ def _readable(token: str, names: Mapping[str, str]) -> str:
     if target.startswith("@"):
         return f"@{names.get(target[1:]) or label or target[1:]}"
     if target.startswith("#"):
-        return f"#{label or target[1:]}"
+        return f"#{label or names.get(target[1:]) or target[1:]}"
     if target.startswith("!"):
-        return label or f"@{target[1:]}"
+        kind, _, id = target[1:].partition("^")
+        if kind == "date":
+            return label or moment(id.partition("^")[0])
+        return label or f"@{names.get(id, 'a group') if id else kind}"
     address = target.removeprefix("mailto:")
     return f"{label} ({address})" if label and label not in address else address
 

@@ -10,7 +10,7 @@ from scripted_server import ScriptedServer
 from agent.surfaces.bots.answers import Answer, Asker, Item
 from agent.surfaces.bots.commands import Commands
 from agent.surfaces.bots.conversations import Conversations
-from agent.surfaces.bots.platform import Content, IncomingMessage, Line, Unreadable
+from agent.surfaces.bots.platform import Content, IncomingMessage, Line, Thread, Unreadable
 from agent.surfaces.bots.streamed_reply import Gone
 from agent.tracing.store.filters import TraceFilter
 from hachi import Companion
@@ -129,20 +129,22 @@ class FakePlatform:
         self.replies: list[FakePosts] = []
         self.busy: list[bool] = []
         self.away = False
+        self.around = Thread()
+        """The thread that every message is in."""
         self.there: dict[str, IncomingMessage] = {}
         """Origin → what people wrote that can still be read."""
         self.unreadable: set[str] = set()
         """The origins of what the bot may not read."""
 
-    async def read(self, message: IncomingMessage, *, begins: bool) -> Content:
+    async def read(self, message: IncomingMessage) -> Content:
         content: Content = message.source
         return content
 
-    async def thread(self, message: IncomingMessage) -> Sequence[Line]:
-        return []
+    async def thread(self, message: IncomingMessage) -> Thread:
+        return self.around
 
-    async def may_write(self, message: IncomingMessage) -> bool:
-        return True
+    async def quote(self, line: Line, message: IncomingMessage) -> str:
+        return str(line.source)
 
     async def show_busy(self, message: IncomingMessage) -> None:
         self.busy.append(True)

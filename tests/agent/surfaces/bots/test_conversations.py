@@ -319,7 +319,10 @@ async def test_a_reply_that_somebody_deletes_is_forgotten_and_the_question_is_no
 async def test_what_a_trace_quotes_of_others_goes_when_it_is_deleted_on_the_platform(
     conversations: Conversations, server: ScriptedServer
 ) -> None:
-    pet, quote = conversations.pet, {"replies_to": "Ben: my PIN is 4711", "quotes": ("chat:7",)}
+    pet, quote = (
+        conversations.pet,
+        {"replies_to": Line("chat:2", False, False, "chat:7", "Ben: my PIN is 4711")},
+    )
     server.script(answer("I see."))
     message = ana("what is that?", origin="chat:1", source=Content("Ana", "what is that?", **quote))
     await conversations.receive(message, "mentions")

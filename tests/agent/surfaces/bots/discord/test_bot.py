@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from discord_server import (
     ANA,
     ANOTHER_BOT,
@@ -66,17 +67,67 @@ async def test_the_bot_is_called_by_its_name_its_role_or_a_reply_and_the_model_r
     assert server.asked[-1].text.endswith("#a channel @a role says @everyone")
 
 
-async def test_the_message_that_one_replies_to_is_shown_to_the_model_and_not_kept_as_the_senders(
-    bot, platform, server
+POLL = {"question": {"text": "Lunch?"}, "answers": [{"answer_id": 1, "poll_media": {"text": "Soup"}}]}
+POLL |= {"expiry": "2030-01-01T00:00:00+00:00", "allow_multiselect": False, "layout_type": 1}
+EMBED = {"type": "rich", "title": "Build failed", "fields": [{"name": "on", "value": "main"}]}
+TEXTS = {"type": 17, "components": [{"type": 10, "content": "*Deploy* is done"}]}
+FORWARDED = TEMPLATES["message"] | {"type": 0, "content": "", "embeds": [EMBED]}
+
+
+@pytest.mark.parametrize(
+    ("held", "shown"),
+    [
+        ({"content": f"<@{ANA}> and I like *tea*"}, "@Ana and I like *tea*"),
+        ({"content": "see <t:1893456000:R> </ask:7> <id:guide>"}, "see 2030-01-01 00:00 UTC /ask #guide"),
+        ({"attachments": ["plan.pdf"]}, "(file: plan.pdf)"),
+        ({"embeds": [EMBED]}, "(embed: Build failed; on; main)"),
+        ({"poll": POLL}, "(poll: Lunch?; Soup)"),
+        ({"components": [TEXTS]}, "(shown: *Deploy* is done)"),
+        (
+            {"message_snapshots": [{"message": FORWARDED}]},
+            "(forwarded, not written by the sender: “(embed: Build failed; on; main)”)",
+        ),
+    ],
+)
+async def test_what_one_replies_to_is_shown_in_words_to_the_model_and_not_kept_as_the_senders(
+    bot: Any, platform: DiscordServer, server: ScriptedServer, held: dict[str, Any], shown: str
 ) -> None:
     server.script(answer("I think so too."))
-    said = {"referenced_message": platform.written(f"<@{ANA}> and I like *tea*", by=BEN, channel=GENERAL)}
-    reference = {"message_id": said["referenced_message"]["id"], "channel_id": str(GENERAL)}
-    replied = said | {"type": 19, "message_reference": reference}
-    await bot.hears(f"{AT} what do you think?", channel=GENERAL, **replied)
+    if files := held.get("attachments"):
+        held = {"attachments": [platform.attach(name, "application/pdf", b"") for name in files]}
+    mentions = platform.written(held.get("content", ""))["mentions"]
+    said = platform.written("", by=BEN, channel=GENERAL, mentions=mentions)
+    said |= held
+    reference = {"message_id": said["id"], "channel_id": str(GENERAL)}
+    replied = {"referenced_message": said, "type": 19, "message_reference": reference}
+    await bot.hears(f"{AT} :tada: what do you think?", channel=GENERAL, **replied)
     assert "## What the message replies to\n" in server.asked[0].context
-    assert "\n> Ben: @Ana and I like *tea*\n" in server.asked[0].context
-    assert server.asked[0].conversation[-1] == ("user", "Ana: what do you think?")
+    assert f"\n> Ben: {shown}\n" in server.asked[0].context
+    assert server.asked[0].conversation[-1] == ("user", "Ana: :tada: what do you think?")
+
+
+@pytest.mark.parametrize("is_post", [True, False], ids=["a forum's post", "a thread"])
+async def test_who_calls_it_in_a_thread_of_others_has_it_read_from_its_title_and_first_message_on(
+    go_online: Any, platform: DiscordServer, server: ScriptedServer, rows: Rows, is_post: bool
+) -> None:
+    platform.threads[THREAD] = GENERAL
+    platform.forums = {GENERAL} if is_post else set()
+    bot = await go_online()
+    await platform.send("THREAD_CREATE", platform._channel(THREAD))
+    where = THREAD if is_post else GENERAL
+    first = platform.written("Where do we eat?", by=BEN, channel=where, id=str(THREAD))
+    platform.history[where] = [first]
+    for number in range(60):
+        await platform.say(f"no {number}", by=BEN, channel=THREAD)
+    server.script(answer("Ben asks where to eat."), answer("As I said."))
+    await bot.hears(f"{AT} summarise this thread", channel=THREAD)
+    shown = server.asked[0].context
+    assert "> The thread is called “a thread”.\n> Before it in the thread:\n> Ben: " in shown
+    assert "> Where do we eat?" in shown.replace("Ben: ", "")
+    assert ("> Ben: no 59\n" in shown, "> Ben: no 3\n" in shown) == (True, False)
+    await bot.hears("and now?", channel=THREAD)
+    assert "Ben asks where to eat." not in server.asked[1].context, "what was said to it is in the transcript"
+    assert "no 59" not in str(rows("SELECT text FROM messages"))
 
 
 async def test_a_thread_is_a_place_that_goes_on_without_mentions_until_people_talk_to_each_other(

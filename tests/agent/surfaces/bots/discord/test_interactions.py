@@ -53,7 +53,7 @@ async def test_a_question_by_command_is_asked_and_answered_before_everybody(
     assert server.asked[0].conversation[-1] == ("user", "Ana: what tea, @everyone?")
     assert "somebody else" in (await press(platform, reply, "Forget", by=BEN)).text
     again = await bot.client.platform.fetch(f"discord:{GENERAL}:{question.id}")
-    said = await bot.client.platform.read(again, begins=False)
+    said = await bot.client.platform.read(again)
     assert (again.user, said.author, said.text) == (WHO, "Ana", "what tea, @everyone?"), "as after a restart"
     await pet.people.places.set(HERE, "nothing", WHO, pet.clock())
     assert "answer nobody" in (await ask(platform, "ask", channel=GENERAL, question="tea?")).text

@@ -6,7 +6,6 @@ import json
 import re
 from typing import Any
 
-import pytest
 from discord_server import ANA, BEN, BOT, DM, GENERAL, GUILD, DiscordServer, Posted, refusal
 from hypothesis import given
 from hypothesis import strategies as st
@@ -225,18 +224,3 @@ def test_only_channels_and_threads_have_an_id_and_an_unknown_channel_is_not_priv
     for path in ((), ("discord",), ("discord", "1"), ("slack", "1", "2"), ("discord", "1", "general")):
         assert channel_id(Place(path)) is None
     assert place_of(None) is place_of(object()) is None
-
-
-@pytest.mark.parametrize(
-    ("denied", "channel"), [(1 << 11, GENERAL), (1 << 38, GENERAL + 1000)], ids=["send", "send in threads"]
-)
-async def test_a_channel_where_the_bot_may_not_write_is_noticed_before_the_model_runs(
-    go_online, platform, server, denied, channel
-) -> None:
-    platform.threads[GENERAL + 1000] = GENERAL
-    platform.denied[GENERAL] = denied
-    bot = await go_online()
-    for _ in range(2):
-        await bot.hears(f"<@{BOT}> hello?", channel=channel)
-    assert (platform.shown(channel), platform.shown(DM)) == ([], [NOT_HERE.text])
-    assert server.asked == []

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from scripted_server import Call, Hang, Say, ScriptedServer, answer
-from slack_server import BOT, BOT_ID, TOLD, Posted, SlackServer, buttons_of
+from slack_server import BOT, BOT_ID, Posted, SlackServer, buttons_of
 
 from agent.surfaces.bots.answers import NOTHING, QUESTION
 from agent.surfaces.bots.commands import NOT_YOURS_TO_FORGET
@@ -109,22 +109,52 @@ async def test_the_model_reads_names_and_not_the_mention_that_calls_the_bot(bot,
     assert server.asked[2].conversation[-1] == ("user", "UNEW: hello")
 
 
-async def test_the_message_of_others_that_a_thread_begins_with_and_a_forwarded_one_are_data(
-    bot, slack, server
+BLOCKS = [{"type": "section", "text": {"type": "mrkdwn", "text": "Where do we eat?"}}]
+BLOCKS += [
+    {"type": "actions", "elements": [{"type": "button", "text": {"type": "plain_text", "text": "Vote"}}]}
+]
+
+
+@pytest.mark.parametrize(
+    ("held", "shown"),
+    [
+        ({"text": "<@UANA> I like *tea* in <#C2>"}, "Ben: @Ana I like *tea* in #general"),
+        ({"text": "<!subteam^S1> <!date^1893456000^{date}>"}, "Ben: @cooks 2030-01-01 00:00 UTC"),
+        ({"files": [{"id": "F1", "name": "plan.pdf"}]}, "Ben: (file: plan.pdf)"),
+        (
+            {"blocks": BLOCKS, "user": None, "bot_profile": {"name": "Polly"}},
+            "Polly: (shown: Where do we eat?)",
+        ),
+        ({"text": "down", "attachments": [{"title": "Site", "text": "is down"}]}, "Ben: down"),
+    ],
+)
+async def test_what_a_thread_of_others_begins_with_is_shown_in_words_and_is_not_kept_as_the_senders(
+    bot: Any, slack: SlackServer, server: ScriptedServer, held: dict[str, Any], shown: str
 ) -> None:
-    server.script(answer("Me too."), answer("Good."))
-    slack.says("UBEN", "<@UANA> I like *tea*", channel=GENERAL, ts="1.5")
-    await bot.hears(*slack.mentions("UANA", "and you?", channel=GENERAL, thread_ts="1.5"))
-    assert "\n> Ben: @Ana I like *tea*\n" in server.asked[0].context
-    assert server.asked[0].conversation == [("user", "Ana: and you?")]
+    server.script(answer("I see."), answer("Still."))
+    slack.says("UBEN", "", channel=GENERAL, ts="1.5", **held)
+    slack.said[-1] |= held
+    for number in range(60):
+        slack.says("UBEN", f"no {number}", channel=GENERAL, ts=f"1.6{number:02}", thread_ts="1.5")
+    await bot.hears(*slack.mentions("UANA", ":tada: summarise this", channel=GENERAL, thread_ts="1.5"))
+    assert f"> Before it in the thread:\n> {shown}\n" in server.asked[0].context
+    assert "> Ben: no 59\n" in server.asked[0].context
+    assert "> Ben: no 3\n" not in server.asked[0].context
+    assert server.asked[0].conversation == [("user", "Ana: :tada: summarise this")]
+    await bot.hears(slack.says("UANA", "and now?", channel=GENERAL, thread_ts="1.5"))
+    assert "summarise this" not in server.asked[1].context, "what was said to it is in the transcript"
+
+
+async def test_a_forwarded_message_is_marked_as_what_somebody_else_wrote(bot, slack, server) -> None:
+    server.script(answer("Good."))
     by_ben = {"is_share": True, "author_id": "UBEN", "author_name": "Benjamin", "text": "<@UANA>, lunch?"}
-    by_app = {"is_msg_unfurl": True, "author_name": "Menu", "text": "soup"}
+    by_app = {"is_msg_unfurl": True, "author_name": "Menu", "files": [{"id": "F1", "name": "menu.pdf"}]}
     shared = [by_ben, by_app, {"text": "an unfurled link"}]
     await bot.hears(slack.says("UANA", "remember this", channel=DM, attachments=shared))
-    said = server.asked[1].conversation[-1][1].splitlines()
+    said = server.asked[0].conversation[-1][1].splitlines()
     assert said[0] == "remember this"
     assert said[1] == "(forwarded from Ben, not written by the sender: “@Ana, lunch?”)"
-    assert said[2:] == ["(forwarded from Menu, not written by the sender: “soup”)"]
+    assert said[2:] == ["(forwarded from Menu, not written by the sender: “(file: menu.pdf)”)"]
 
 
 HELLO = {"channel": DM, "text": f"<@{BOT}> hello"}
@@ -168,16 +198,13 @@ async def test_facts_of_a_thread_belong_to_its_channel(bot, slack, server, pet) 
 
 
 async def test_calls_are_repeated_files_are_fetched_and_a_reply_notifies_nobody(bot, slack, server) -> None:
-    slack.refused["chat.startStream"] = "internal_error"
     slack.limited = {"chat.postMessage"}
-    slack.is_agent = False
     server.script(answer("You said <!channel>, <@UBEN> & see https://x.test/?a=1&b=2"))
     files = [slack.attach("poem.txt", "Früh\n<!here>".encode()), slack.attach("me.png", b"\x89", "image/png")]
     await bot.hears(slack.says("UANA", "", channel=DM, subtype="file_share", files=files))
     [(text, _)] = texts(slack, DM)
     assert text == "You said &lt;!channel&gt;, &lt;@UBEN&gt; &amp; see https://x.test/?a=1&b=2"
     assert slack.called("chat.postMessage")[0]["unfurl_links"] is False
-    assert [status for _, _, status in slack.statuses] == ["is thinking…", ""]
     _, said = server.asked[0].conversation[-1]
     assert said.startswith("[file poem.txt]\nFrüh\n<!here>\n[end of poem.txt]")
     assert "[attached, but not read: me.png (image/png" in said
@@ -210,50 +237,31 @@ async def test_a_reply_that_a_person_stops_on_slack_ends(bot, slack, server) -> 
     assert slack.in_channel(GENERAL, thread="1.6")[0].text == "Hello."
 
 
-async def test_a_message_that_cannot_be_stored_is_left_for_slack_to_send_again(
-    bot: Any, slack: SlackServer, server: ScriptedServer, rows: Callable[..., Any]
+async def test_a_message_that_cannot_be_stored_is_left_to_slack_and_its_author_is_told_if_that_lasts(
+    bot: Any, slack: SlackServer, server: ScriptedServer, rows: Callable[..., Any], clock: Any
 ) -> None:
     rows("ALTER TABLE deliveries RENAME TO elsewhere")
     message = slack.says("UANA", "hello", channel=DM)
     lost = await slack.send(message)
     await slack.deliver(slack.event({"type": "reaction_added", "user": "UANA", "item": {}}))
+    await bot.hachi.conversations.tell_failed()
+    assert slack.messages == [], "Slack sends it again at once"
+    clock.advance(minutes=1)
+    for _ in range(2):
+        await bot.hachi.conversations.tell_failed()
+    [told] = slack.in_channel(DM)
+    assert told.text.startswith("I can't reach my memory right now.")
     rows("ALTER TABLE elsewhere RENAME TO deliveries")
     server.script(answer("Hello!"))
     await bot.hears(message)
     assert lost not in slack.acknowledged
-    assert [text for text, _ in texts(slack, DM)] == ["Hello!"]
+    assert [text for text, _ in texts(slack, DM)] == [told.text, "Hello!"]
 
 
-@pytest.mark.parametrize(
-    ("error", "asked", "minutes"),
-    [
-        (next(iter(TOLD)), 0, 0),
-        ("restricted_action", 1, 0),
-        ("restricted_action", 1, 61),
-        ("channel_not_found", 0, 0),
-    ],
-)
-async def test_where_the_bot_may_not_write_on_slack_each_is_told_once_and_the_model_is_not_asked(
-    bot, slack, server, clock, error, asked, minutes
-) -> None:
-    """Where the channel does not tell, it is once in an hour, or until Slack tells of a change there."""
-    slack.closed, slack.closed_by = {GENERAL}, error
-    slack.refused |= {"conversations.info": error} if error == "channel_not_found" else {}
-    server.script(*[answer("Nobody reads this.")] * asked, answer("Hello."))
+async def test_where_the_bot_may_not_write_on_slack_each_is_told_once(bot, slack, server) -> None:
+    slack.closed = {GENERAL}
+    server.script(*[answer("Nobody reads this.")] * 3)
     for user in ("UANA", "UANA", "UBEN"):
         await bot.hears(*slack.mentions(user, "hello?", channel=GENERAL))
-    assert (slack.in_channel(GENERAL), len(server.asked)) == ([], asked)
     for private in ("DANA", "DBEN"):
         assert [message.text for message in slack.in_channel(private)] == [NOT_HERE.text]
-    slack.closed, slack.refused = set(), {}
-    clock.advance(minutes=minutes)
-    if not minutes:
-        notice = {
-            "type": "message",
-            "channel": GENERAL,
-            "subtype": "channel_posting_permissions",
-            "ts": "9.9",
-        }
-        await bot.hears(slack.event(notice))
-    await bot.hears(*slack.mentions("UANA", "hello?", channel=GENERAL))
-    assert [message.text for message in slack.in_channel(GENERAL)] == ["Hello."]

@@ -17,7 +17,6 @@ CODE = "\n".join(path.read_text(encoding="utf-8") for path in BOT.glob("*.py"))
 SCOPES = {
     "agents_sessions_setStatus": {"chat:write"},
     "apps_connections_open": set(),
-    "assistant_threads_setStatus": {"chat:write"},
     "auth_test": set(),
     "chat_delete": {"chat:write"},
     "chat_postEphemeral": {"chat:write"},
@@ -27,6 +26,8 @@ SCOPES = {
     "conversations_info": {"channels:read", "groups:read", "mpim:read"},
     "conversations_open": {"im:write"},
     "conversations_replies": {"channels:history", "groups:history", "mpim:history"},
+    "files_info": {"files:read"},
+    "usergroups_list": {"usergroups:read"},
     "users_conversations": {"channels:read", "groups:read", "mpim:read"},
     "users_info": {"users:read"},
     "views_open": set(),
@@ -40,7 +41,7 @@ EVENTS = {
     "message.im": {"im:history"},
     "message.mpim": {"mpim:history"},
 }
-BESIDE = {"assistant:write", "commands", "files:read"}
+BESIDE = {"assistant:write", "commands"}
 """For Slack's view of agents and slash commands, and to fetch what is attached."""
 
 NOT_METHODS = {"base_url", "issue_new_wss_url"}

@@ -69,6 +69,22 @@ async def test_what_keeps_it_from_running_is_an_error_that_says_what_to_do(pet, 
         await run(pet, Settings.load(**settings.model_dump(include=tokens) | given), print)
 
 
+@pytest.mark.parametrize(
+    ("method", "told"), [("auth.test", "SLACK_BOT_TOKEN"), ("apps.connections.open", "SLACK_APP_TOKEN")]
+)
+async def test_a_token_that_is_revoked_while_it_runs_ends_it_with_a_line(
+    pet: Any, settings: Settings, slack: Any, monkeypatch: pytest.MonkeyPatch, method: str, told: str
+) -> None:
+    monkeypatch.setattr("agent.surfaces.bots.slack.bot.ASK_SECONDS", 0.01)
+    async with asyncio.timeout(60):
+        running = asyncio.create_task(run(pet, settings, print))
+        await slack.until(lambda: slack.connections)
+        slack.refused[method] = "token_revoked"
+        await slack.hang_up()
+        with pytest.raises(SettingsError, match=f"Slack refuses {told} .token_revoked.; copy"):
+            await running
+
+
 async def test_it_runs_until_a_signal(pet, settings) -> None:
     told: list[str] = []
 
