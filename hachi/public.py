@@ -17,6 +17,8 @@ from agent.turn.extensions import tool as tool
 from agent.types import Reply as Reply
 from agent.types import ToolCall as ToolCall
 from agent.types import Usage as Usage
+from agent.types.arguments import Page as Page
+from agent.types.client import ClientTurn as ClientTurn
 from agent.types.events import MemoryDecided as MemoryDecided
 from agent.types.events import TextWritten as TextWritten
 from agent.types.events import ToolEnded as ToolEnded
@@ -29,12 +31,15 @@ from memory.errors import MemoryFault as MemoryFault
 from memory.errors import NotFound as NotFound
 from memory.errors import NotOpen as NotOpen
 from memory.errors import StoreUnavailable as StoreUnavailable
+from memory.people.due_tasks import Reminder as Reminder
 from memory.records import Decision as Decision
+from memory.records import ForgetCandidate as ForgetCandidate
 from memory.records import Forgotten as Forgotten
 from memory.records import Hit as Hit
 from memory.records import Memory as Memory
 from memory.records import Message as Message
 from memory.records import Task as Task
+from memory.sql.jobs.deliveries import Sent as Sent
 from tools.context import TurnContext as TurnContext
 from tools.failures import ToolFailed as ToolFailed
 from tools.failures import TryAgain as TryAgain

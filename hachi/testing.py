@@ -57,10 +57,8 @@ class AnsweringModel(Model):
 
     def shown(self) -> str:
         """All texts of the last call: instructions, messages and what tools answered."""
-        given = self.inputs[-1]
-        items = (
-            [given] if isinstance(given, str) else [one.get("content") or one.get("output") for one in given]
-        )
+        last = self.inputs[-1]
+        items = [last] if isinstance(last, str) else [one.get("content") or one.get("output") for one in last]
         return "\n".join([self.systems[-1], *map(str, items)])
 
     async def get_response(

@@ -139,7 +139,7 @@ def test_the_python_page_names_what_can_be_imported_with_its_fields() -> None:
 def test_the_python_page_names_the_arguments_of_a_turn_and_the_limits_of_lists() -> None:
     [opened, asked] = re.findall(r"^\| argument \|.*\n\|[-|]+\n((?:\|.*\n)+)", PAGES["python"], re.MULTILINE)
     told = {name for line in asked.splitlines() for name in re.findall(r"`(\w+)`", line.split("|")[1])}
-    assert told == {"user", "answer"} | (TurnOptions.__annotations__.keys() - {"origins", "ending"})
+    assert told == {"user", "answer"} | (TurnOptions.__annotations__.keys() - {"ending"})
     told = {name for line in opened.splitlines() for name in re.findall(r"`(\w+)", line.split("|")[1])}
     assert told == OpenOptions.__annotations__.keys() - {"surface"}
     shown = re.findall(r"^\| `(\w+)\.(\w+)` \| (\d+) \| (\d+) \|$", PAGES["python"], re.MULTILINE)

@@ -1,20 +1,23 @@
 """Every example runs as it is, with the network shut, and README shows what is there."""
 
 import asyncio
+import json
 import re
 import runpy
 import sys
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import httpx
 import httpx2
 import pytest
 from agents.mcp import MCPServerStdio
 
 from hachi import Companion
-from hachi.testing import AnsweringModel, tool_call
+from hachi.testing import AnsweringModel, temporary_companion, tool_call
 
 HERE = Path(__file__).resolve().parent.parent
 EXAMPLES = HERE / "examples"
@@ -65,7 +68,7 @@ def run(
 
 
 def test_every_example_is_run_here() -> None:
-    others = {"fastapi_service", "discord_pet", "nightly_import", "langgraph_agent"}
+    others = {"fastapi_service", "discord_pet", "nightly_import", "langgraph_agent", "telegram_like"}
     assert {path.stem for path in EXAMPLES.glob("*.py")} == SAYS.keys() | others
     told = Path(__file__).read_text(encoding="utf-8")
     assert all(f'"{name}.py"' in told for name in others)
@@ -214,3 +217,43 @@ def test_the_nightly_import_brings_what_is_new(
         told = capsys.readouterr().out.splitlines()
         assert told[0] == f"{new} messages and 0 facts are new"
         assert told[1].startswith("no model consolidates here")
+
+
+async def test_a_chat_like_telegram_answers_once_quotes_reminds_and_deletes_what_is_forgotten(
+    clock: Any, light_embedder: None
+) -> None:
+    chat = runpy.run_path(str(EXAMPLES / "telegram_like.py"))["Chat"]
+    shown: dict[int, str] = {}
+    ids = count(100)
+
+    def telegram(request: httpx.Request) -> httpx.Response:
+        method, given = request.url.path.rpartition("/")[2], json.loads(request.content)
+        if method == "sendMessage":
+            shown[id := next(ids)] = given["text"]
+            return httpx.Response(200, json={"result": {"chat": {"id": given["chat_id"]}, "message_id": id}})
+        shown.pop(given["message_id"])
+        return httpx.Response(200, json={"result": True})
+
+    def says(id: int, text: str, **other: Any) -> dict[str, Any]:
+        ana = {"id": 42, "first_name": "Ana"}
+        return {"message_id": id, "chat": {"id": 42, "type": "private"}, "from": ana, "text": text, **other}
+
+    due = tool_call("update_task", id=None, description="call Ben", status="open", due="in 2 minutes")
+    model = AnsweringModel("Lovely.", '{"message": "Shall I?", "forget": ["tea"]}', due, "I will.")
+    http = httpx.AsyncClient(transport=httpx.MockTransport(telegram), base_url="http://telegram.test")
+    async with http, temporary_companion(model=model, clock=clock) as pet:
+        mine = chat(pet, http)
+        pet.reminders.register("telegram:", mine.remind)
+        quoted = says(0, "tea?") | {"from": {"id": 43, "first_name": "Ben"}}
+        for _ in range(2):  # Telegram delivers it twice
+            await mine.receive(says(1, "I love tea", reply_to_message=quoted))
+        assert "> Ben: tea?" in model.shown()
+        await mine.receive(says(2, "forget that I love tea"))
+        assert list(shown.values()) == ["Lovely.", "Shall I?\n- I love tea\nTo forget this, write /yes"]
+        await mine.receive(says(3, "/yes"))
+        await pet.conversations.delete_forgotten("telegram:", mine.delete)
+        assert list(shown.values()) == ["Forgotten: I love tea"]
+        await mine.receive(says(4, "remind me to call Ben"))
+        clock.advance(minutes=2)
+        assert await pet.reminders.run() == 1
+        assert "“call Ben”" in list(shown.values())[-1]

@@ -240,20 +240,29 @@ def test_each_profile_publishes_one_port_at_most_and_for_this_machine_only(compo
     published = "${PUBLISH:-127.0.0.1:8000}"
     assert {name: service["ports"] for name, service in services.items() if "ports" in service} == {
         "serve": [f"{published}:8000"],
-        "proxy": [f"{published}:80"],
+        "proxy": [f"{published}:8080"],
     }
     assert not set(services["serve"]["profiles"]) & set(services["proxy"]["profiles"])
     assert not any("network_mode" in service for service in services.values())
 
 
-def test_compose_passes_every_setting_of_the_file_and_keeps_the_data_in_the_volume(
+def test_a_service_gets_the_variables_that_it_needs_and_may_change_its_data_alone(
     compose: dict[str, Any],
 ) -> None:
-    ours = [service for service in compose["services"].values() if "build" in service]
-    assert len(ours) >= 5
-    for service in ours:
-        assert service["env_file"] == [{"path": ".env", "required": False}]
-        assert service["environment"]["HACHI_HOME"] == "/data"
+    secret = {"DISCORD_TOKEN": {"discord"}, "SLACK_BOT_TOKEN": {"slack"}, "SLACK_APP_TOKEN": {"slack"}}
+    ours = {name for name, service in compose["services"].items() if "build" in service}
+    secret["OPENAI_API_KEY"] = ours - {"migrate"}
+    for variable, services in secret.items():
+        having = {name for name, one in compose["services"].items() if variable in one.get("environment", {})}
+        assert having == services
+    for name, service in compose["services"].items():
+        assert service["read_only"] is True
+        assert service["cap_drop"] == ["ALL"]
+        assert service["mem_limit"]
+        files = [{"path": "hachi.env", "required": False}] if name in ours - {"migrate"} else []
+        assert service.get("env_file", []) == files
+        if name in ours:
+            assert service["environment"]["HACHI_HOME"] == "/data"
 
 
 def test_what_compose_is_told_is_what_hachi_understands(compose: dict[str, Any]) -> None:

@@ -1,6 +1,7 @@
 """Conversations: their messages, whose they are, export and import: `pet.conversations`."""
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,11 +25,14 @@ from memory.index.worker import Progress
 from memory.records import Conversation, ForgetCandidate, Forgotten, Message
 from memory.sql.hidden import hidden_in
 from memory.sql.jobs.deliveries import Deliveries, Sent, note_origins
+from memory.sql.jobs.job import POSTS
 from memory.sql.messages.conversations import conversations_of
 from memory.text import storable
 
 if TYPE_CHECKING:
     from agent.wiring.components import Components
+
+log = logging.getLogger("hachi.conversations")
 
 
 @checks_arguments
@@ -83,6 +87,32 @@ class ConversationService:
             if sent := await self.parts.transcript.sent_as(origin):
                 return await self.forget(sent[0], user=sent[1])
         return None
+
+    async def sent(self, origin: str) -> Sent | None:
+        """Return the person's message with this id on a chat platform, with the reply to it and its posts;
+        None if it is not stored, as of one that was not delivered before."""
+        return await self.deliveries.sent([origin])
+
+    async def posted(self, reply: str, posts: Sequence[str]) -> None:
+        """Note the ids of the posts in which a stored reply stands on a chat platform."""
+        await self.deliveries.answered([], self.parts.clock(), reply, posts)
+
+    async def delete_forgotten(self, prefix: str, delete: Callable[[str], Awaitable[None]]) -> None:
+        """Call `delete` with the id of each post that is to go, since its reply was forgotten, of those whose
+        ids begin with `prefix`. Where it raises, it is called again later."""
+        now, deliveries = self.parts.clock(), self.deliveries
+        for job in await deliveries.queue.claim_of([POSTS], prefix, now):
+            try:
+                if not await deliveries.stands(reply := str(job.about)):
+                    await deliveries.forget_posts(
+                        reply
+                    )  # the platform tells of the deletion as of a person's
+                    for post in job.payload["posts"]:
+                        await delete(post)
+                await deliveries.queue.done(job)
+            except Exception as error:
+                log.warning("the posts of reply %s are not deleted yet: %s", job.about, error)
+                await deliveries.queue.failed(job, str(error), now)
 
     async def reword(self, sent: Sent, text: Text, *, again: bool) -> None:
         """Replace what a message said that its author edited on a chat platform. With `again` the reply goes

@@ -60,8 +60,6 @@ class Posted:
     texts: list[str]
     deleted: bool = False
     ephemeral: bool = False
-    command: Json | None = None
-    """What Discord tells of the command that it answers."""
 
     @property
     def text(self) -> str:
@@ -99,10 +97,9 @@ class Interaction:
     channel: int
     on: Posted | None = None
     answered: str = ""
-    """`thinking`, `updating` or `modal`."""
+    """`thinking` or `updating`."""
     ephemeral: bool = False
     original: Posted | None = None
-    modal: Json | None = None
     follow_ups: list[Posted] = field(default_factory=list)
     done: asyncio.Event = field(default_factory=asyncio.Event)
     made_at: float = 0.0
@@ -256,16 +253,6 @@ class DiscordServer:
         """A person presses a button."""
         data = {"custom_id": on.button(label)["custom_id"], "component_type": 2}
         return await self._interact(3, data, by, on.channel, EVERYBODY_MAY, on)
-
-    async def fill_in(self, pressed: Interaction, text: str) -> Interaction:
-        """A person submits the modal that a button opened."""
-        await self.until(lambda: pressed.modal)
-        assert pressed.modal is not None
-        label = pressed.modal["components"][0]
-        entry = {"type": 4, "custom_id": label["component"]["custom_id"], "value": text}
-        given = [{"type": 18, "id": 1, "component": entry}]
-        data = {"custom_id": pressed.modal["custom_id"], "components": given}
-        return await self._interact(5, data, pressed.user, pressed.channel, EVERYBODY_MAY, pressed.on)
 
     async def _interact(
         self,
@@ -534,18 +521,9 @@ class DiscordServer:
         if made.answered:
             raise _Refused(400, 40060, "Interaction has already been acknowledged.")
         data = body.get("data") or {}
-        if body["type"] == 9:
-            self._check_modal(data)
-            made.modal = data
-        made.answered = {4: "shown", 5: "thinking", 6: "updating", 9: "modal"}[body["type"]]
+        made.answered = {5: "thinking", 6: "updating"}[body["type"]]
         made.ephemeral = bool(data.get("flags", 0) & EPHEMERAL)
         made.original = made.on if made.answered == "updating" else None
-        if made.answered == "shown":
-            self._check(data)
-            made.original = self._add(made.channel, data)
-            about = {"id": str(made.id), "type": 2, "user": _user(made.user)}
-            made.original.command = about | {"authorizing_integration_owners": {}}
-            made.done.set()
         return {"interaction": {"id": str(made.id), "type": 2, "response_message_loading": True}}
 
     def _follow_up(self, body: Json, token: str) -> Json:
@@ -601,16 +579,6 @@ class DiscordServer:
         if wrong or any(len(row["components"]) > 5 for row in rows):
             raise _Refused(400, 50035, "Invalid Form Body: components")
 
-    def _check_modal(self, modal: Json) -> None:
-        """A modal that Discord refuses is a bug of the bot."""
-        assert 1 <= len(modal["title"]) <= 45
-        assert 1 <= len(modal["custom_id"]) <= 100
-        [label] = modal["components"]
-        entry = label["component"]
-        assert (label["type"], entry["type"]) == (18, 4)
-        assert 1 <= len(label["label"]) <= 45
-        assert len(entry.get("value") or "") <= entry["max_length"] <= 4000
-
     def _add(self, channel: int, body: Json) -> Posted:
         posted = Posted(next(self._ids), channel, body, [body["content"]])
         self.messages[posted.id] = posted
@@ -625,8 +593,7 @@ class DiscordServer:
 
     def _as_json(self, posted: Posted) -> Json:
         message = self._message(posted.id, posted.channel, BOT, posted.text)
-        command = {"interaction_metadata": posted.command} if posted.command else {}
-        return message | {"components": posted.body.get("components") or []} | command
+        return message | {"components": posted.body.get("components") or []}
 
     def _message(self, id: int, channel: int, by: int, text: str) -> Json:
         message = {"id": str(id), "channel_id": str(channel), "author": _user(by), "content": text}

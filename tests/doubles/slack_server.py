@@ -77,10 +77,6 @@ class SlackServer:
         self.said: list[dict[str, Any]] = []
         """What people wrote."""
         """Person → App Home."""
-        self.modals: dict[str, dict[str, Any]] = {}
-        """Person → the modal opened last."""
-        self.triggers: dict[str, str] = {}
-        """Trigger → person. Each opens one modal."""
         self.statuses: list[tuple[str, str, str]] = []
         """(channel, thread, status)."""
         self.epoch = 1_700_000_000
@@ -251,7 +247,6 @@ class SlackServer:
     ) -> dict[str, Any]:
         """A button pressed in a message."""
         trigger = f"trigger.{next(self._numbers)}"
-        self.triggers[trigger] = user
         container = {"type": "message", "message_ts": "1.1", "channel_id": channel}
         where = {
             "container": container | ({"thread_ts": thread} if thread else {}),
@@ -279,17 +274,6 @@ class SlackServer:
             "user": {"id": user, "username": user.lower(), "team_id": TEAM},
             "team": {"id": TEAM, "domain": "acme"},
             "trigger_id": trigger,
-        }
-
-    def filled_in(self, words: str, *, user: str) -> dict[str, Any]:
-        """The person's modal, submitted with this text."""
-        modal = self.modals[user]
-        [block] = modal["blocks"]
-        entry = {"type": "plain_text_input", "value": words or None}
-        values = {block["block_id"]: {block["element"]["action_id"]: entry}}
-        return self._interaction("view_submission", user, f"trigger.{next(self._numbers)}") | {
-            "view": modal | {"id": "V2", "state": {"values": values}, "hash": "1.1"},
-            "response_urls": [],
         }
 
     def attach(self, name: str, content: bytes, type: str = "text/plain", **other: Any) -> dict[str, Any]:
@@ -532,19 +516,6 @@ class SlackServer:
         if channel in self.closed:
             raise Refused("cannot_dm_bot")
         return {"channel": {"id": channel}}
-
-    def views_open(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        if (user := self.triggers.pop(arguments["trigger_id"], None)) is None:
-            raise Refused("expired_trigger_id")
-        view = arguments["view"]
-        view = json.loads(view) if isinstance(view, str) else view
-        [block] = view["blocks"]
-        entry = block["element"]
-        fits = len(view["title"]["text"]) <= 24 and len(view["private_metadata"]) <= 3_000
-        if not fits or not len(entry["initial_value"]) <= entry["max_length"] <= 3_000:
-            raise Refused("invalid_arguments")
-        self.modals[user] = view
-        return {"view": view | {"id": "V2"}}
 
 
 def _text(arguments: dict[str, Any]) -> str:

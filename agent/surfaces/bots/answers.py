@@ -32,6 +32,14 @@ ID_PREFIX = 22
 """Characters of the id of the message that asked, in a button's value: enough to find it, and both fit."""
 QUESTION = "Shall I forget this?"
 STANDS = "My replies in the chat go too; what you wrote there yourself you delete there."
+KEPT = (
+    "What you write to me and what I answer; facts I take from it, each with how long it holds; a summary of "
+    "each conversation; your tasks. What is not written to me I do not keep."
+)
+READERS = (
+    "What you tell me in private comes up only in private with you. What you tell me in a channel comes up "
+    "in that channel, and in private with you."
+)
 UNKEPT = "Nothing of you, anywhere, as you want. I answer you, and forget it."
 UNKEPT_HERE = "Nothing of you here, as you want. I answer you, and forget it."
 NOTHING = "Nothing that you told me matches this, so nothing is forgotten."
@@ -68,8 +76,7 @@ class Asker:
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """Pressing it calls `Commands.press(asker, action, value)`. For the action `edit` the platform asks for
-    the new text and calls `Commands.edit`."""
+    """Pressing it calls `Commands.press(asker, action, value)`."""
 
     label: str
     action: str
@@ -122,15 +129,15 @@ def shorten(text: str, most: int = MAX_LINE) -> str:
 
 def memory_item(memory: Memory, asker: Asker, teller: str) -> Item:
     """Return a memory and, if it was somebody else, who told it. It has a button to forget it if the asker is
-    one of those who said it, and if nobody else did, to edit it and to make private what they said here."""
+    one of those who said it, and if nobody else did, to make private what they said here."""
     told = user_key(asker.user) in tellers(memory.owners, memory.user_id)
-    told_first = told and memory.user_id == asker.user
-    told_here = told_first and not asker.place.private and str(asker.place) == memory.place
+    told_here = (
+        told and memory.user_id == asker.user and not asker.place.private and str(asker.place) == memory.place
+    )
     buttons = tuple(
         Button(label, action, memory.id)
         for label, action, offered in (
             ("Forget", "delete", told),
-            ("Edit", "edit", told_first),
             ("Make private", "private", told_here),
         )
         if offered
@@ -141,11 +148,11 @@ def memory_item(memory: Memory, asker: Asker, teller: str) -> Item:
 
 
 def receipt_item(decision: Decision, place: Place) -> Item:
-    """Return a memory that is new, with buttons to forget it or, if it replaced another, to undo that; to
-    edit it and, in a channel, to make it private."""
+    """Return a memory that is new, with buttons to forget it or, if it replaced another, to undo that; and in
+    a channel to make it private."""
     id = decision.id or ""
     back = Button("Undo", "undo", id) if decision.action == "replace" else Button("Forget", "delete", id)
-    buttons = [back, Button("Edit", "edit", id)]
+    buttons = [back]
     if not place.private:
         buttons.append(Button("Make private", "private", id))
     until: Words = ("until ", decision.expires_at) if decision.expires_at else ()
@@ -248,31 +255,16 @@ def privacy_answer(settings: Settings, asker: Asker, unkept: Sequence[Place]) ->
     """Return which data is stored, who may read it, and where it is sent, with buttons to have nothing kept.
     `unkept` is where the asker wants that."""
     prefix, private = asker.prefix, asker.place.private
-    where = "Nothing of it leaves the machine I run on."
-    if asked_elsewhere(settings):
-        where = f"To answer, I send what I need of it to {models_named(settings)}."
-    kept = (
-        "What you write to me and what I answer; facts I take from it, each with how long it holds; a "
-        "summary of each conversation; your tasks. What is not written to me I do not keep."
-    )
-    readers = (
-        "What you tell me in private comes up only in private with you. What you tell me in a channel comes "
-        "up in that channel, and in private with you."
-    )
-    can = (
-        f"{prefix}memories shows what I remember and takes it away, {prefix}context and {prefix}tasks show "
-        f"the rest, and {prefix}forget-me takes away everything, everywhere."
-    )
-    labelled = {
-        "What I keep": kept,
-        "Who may read it": readers,
-        "Where it goes": where,
-        "What you can do": can,
-    }
     here = not {PRIVATE, *asker.place.containing()}.isdisjoint(unkept)
-    if here:
-        labelled["What I keep"] = UNKEPT if PRIVATE in unkept else UNKEPT_HERE
-    elif unkept:
+    sent = f"To answer, I send what I need of it to {models_named(settings)}."
+    labelled = {
+        "What I keep": (UNKEPT if PRIVATE in unkept else UNKEPT_HERE) if here else KEPT,
+        "Who may read it": READERS,
+        "Where it goes": sent if asked_elsewhere(settings) else "Nothing of it leaves the machine I run on.",
+        "What you can do": f"{prefix}memories shows what I remember and takes it away, {prefix}context and "
+        f"{prefix}tasks show the rest, and {prefix}forget-me takes away everything, everywhere.",
+    }
+    if unkept and not here:
         labelled["Elsewhere"] = f"Channels where I keep nothing of you, as you want: {len(unkept)}."
     choices = [] if here else [Button("Keep nothing of mine", "keep-nothing", style="danger")]
     if not here and not private:

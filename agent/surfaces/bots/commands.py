@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial, wraps
-from typing import NamedTuple, ParamSpec, TypeVar, cast, get_args
+from typing import Any, NamedTuple, cast, get_args
 
 from agent.companion import Companion
 from agent.surfaces.bots.answers import (
@@ -83,15 +83,13 @@ REMEMBER_THIS = "Remember this"
 LISTEN = Command("listen", "What I listen to in this channel.", Argument("to", "Unset: say how it stands"))
 
 Handler = Callable[[Asker, str], Awaitable[Answer]]
-P = ParamSpec("P")
-Result = TypeVar("Result")
 
 
-def _answering(method: Callable[P, Awaitable[Result]]) -> Callable[P, Awaitable[Result | Answer]]:
+def _answering(method: Callable[..., Awaitable[Answer]]) -> Callable[..., Awaitable[Answer]]:
     """Return an answer where the method raises."""
 
     @wraps(method)
-    async def answering(*positional: P.args, **options: P.kwargs) -> Result | Answer:
+    async def answering(*positional: Any, **options: Any) -> Answer:
         try:
             return await method(*positional, **options)
         except Exception as error:
@@ -132,21 +130,6 @@ class Commands:
     async def press(self, asker: Asker, action: str, value: str = "") -> Answer:
         act = self._actions.get(action)
         return await act(asker, value) if act else Answer("All right, nothing was changed.", replaces=True)
-
-    @_answering
-    async def text_to_edit(self, asker: Asker, id: str) -> str | Answer:
-        """Return the text of a memory; an answer if the asker may not edit it."""
-        memory = await self._pet.memories.get(id, **asker.scope)
-        return memory.content if asker.user == memory.user_id else Answer(NOT_THEIRS)
-
-    @_answering
-    async def edit(self, asker: Asker, id: str, content: str) -> Answer:
-        old = await self._pet.memories.get(id, **asker.scope)
-        decision = await self._pet.memories.update(old.id, content, author=asker.name, **asker.scope)
-        if not (new := new_memories([decision])):
-            return Answer(f"Nothing was changed: {decision.reason}.")
-        items = tuple(receipt_item(one, asker.place) for one in new)
-        return Answer("Changed to:", items, outcome="changed")
 
     @_answering
     async def remember_said(self, asker: Asker, said: Content, by: str) -> Answer:

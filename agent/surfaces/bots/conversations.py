@@ -3,7 +3,6 @@ one person writes in a burst make one turn."""
 
 import asyncio
 import logging
-import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, MutableSequence, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -21,8 +20,6 @@ log = logging.getLogger("hachi.bots")
 
 BURST_SECONDS = 0.7
 """How long a turn waits for further messages of the same person."""
-TURNS_PER_MINUTE = 20
-"""In one conversation. People hardly write more."""
 MAX_WAITING = 50
 """Messages in one conversation. Further ones are dropped, and one of their authors is told."""
 STOP_SECONDS, LAST_SECONDS = 5.0, 3.0
@@ -45,9 +42,6 @@ REWRITE = timedelta(minutes=10)
 class _Conversation:
     waiting: deque[IncomingMessage] = field(default_factory=deque)
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
-    turns: deque[float] = field(default_factory=deque)
-    """The start times of the turns in the last minute."""
-    warned: bool = False
     dropped: list[IncomingMessage] = field(default_factory=list)
     """The messages for which there was no room."""
     turn: Answering = field(default_factory=Answering)
@@ -60,8 +54,6 @@ class Conversations:
     pet: Companion
     platform: Platform
     burst_seconds: float = BURST_SECONDS
-    turns_per_minute: int = TURNS_PER_MINUTE
-    monotonic: Callable[[], float] = time.monotonic
     _conversations: dict[str, _Conversation] = field(default_factory=dict)
     _forgetting: set["asyncio.Task[None]"] = field(default_factory=set)
     _answering: dict["asyncio.Task[None]", Answering] = field(default_factory=dict)
@@ -195,7 +187,8 @@ class Conversations:
                 conversation.dropped.clear()
                 turn = Answering(dropped, open=False)
                 await self._until_shown(turn, self._tell(turn, TOO_MANY))
-        self._drop_idle()
+        for name in [name for name, one in self._conversations.items() if one is conversation]:
+            del self._conversations[name]
 
     async def _until_shown(self, turn: Answering, work: Awaitable[Shown | None]) -> None:
         """Do what answers these messages. To show it may take longer than this: a platform that is away holds
@@ -265,19 +258,10 @@ class Conversations:
         [first] = turn.burst
         if not await self._is_meant(first):
             return None
-        while conversation.turns and conversation.turns[0] <= self.monotonic() - 60:
-            conversation.turns.popleft()
-        if len(conversation.turns) >= self.turns_per_minute:
-            if not conversation.warned:
-                conversation.warned = True
-                await self._tell(turn, TOO_MANY)
-            return None
         if await self._spent(first.user):
             if self._turns.is_new(first.user, self.pet.clock().date()):
                 await self._tell(turn, TOO_MANY_TODAY)
             return None
-        conversation.warned = False
-        conversation.turns.append(self.monotonic())
         if first.late:
             await self._gather(conversation)
             return await self._tell(turn, IS_LATE)
@@ -333,12 +317,3 @@ class Conversations:
             await self.platform.show_busy(message)
         except Exception as error:
             log.info("cannot show that a reply is being written: %s", error)
-
-    def _drop_idle(self) -> None:
-        """Forget conversations without a turn in the last minute."""
-        now = self.monotonic()
-        busy = {worker for worker in self._running() if worker is not asyncio.current_task()}
-        for name, known in list(self._conversations.items()):
-            idle = not known.turns or known.turns[-1] <= now - 60
-            if idle and not known.waiting and known.worker not in busy:
-                del self._conversations[name]

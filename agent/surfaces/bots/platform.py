@@ -24,12 +24,8 @@ _ACTS = frozenset({2, 3, 5, 6, 7, 8, "actions", "button", "input"})
 Label = Callable[[str, str, Place], Awaitable[str]]
 """`await label(name, user, place)`: what a person of this name is called in the place, so that two people of
 one name are told apart."""
-
-
 ASK_AGAIN = timedelta(hours=1)
 """After so long it is asked again what may have changed on the platform."""
-MOST_KNOWN = 10_000
-"""Answers of a platform that are kept."""
 
 
 class Hourly(Generic[Key, Known]):
@@ -46,8 +42,6 @@ class Hourly(Generic[Key, Known]):
             return known
         if (told := await self._ask(key)) is None:
             return known
-        if len(self._known) >= MOST_KNOWN:
-            self._known.clear()
         self._known[key] = told, self._clock()
         return told
 

@@ -3,10 +3,11 @@ the jobs that only it can do, because they need its platform."""
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from pathlib import Path
 
 from agent.settings import Settings
 from agent.surfaces.bots.answers import Answer, models_named, reminder_answer
@@ -15,7 +16,7 @@ from agent.surfaces.bots.platform import IncomingMessage, Unreadable
 from agent.surfaces.bots.streamed_reply import Gone
 from memory.audience import PRIVATE, Place
 from memory.people.due_tasks import Reminder
-from memory.sql.jobs.job import POSTS, Job
+from memory.sql.jobs.job import ANSWER, Job
 
 log = logging.getLogger("hachi.bots")
 
@@ -59,8 +60,9 @@ class PlatformJobs:
     """Receives what was written since a moment, at which the bot was last there: at the start, and with each
     new connection."""
     connection: Callable[[], object | None] = lambda: "always"
-    """Returns the present connection to the platform; None while there is none, or not all of it is read that
-    was written before."""
+    """Returns the present connection to the platform; None while there is none."""
+    heartbeat: Path | None = None
+    """Touched while the bot is connected and the database answers."""
     _noted_at: datetime | None = None
     _caught_up: object | None = None
     """The connection since which nothing is missed."""
@@ -82,24 +84,22 @@ class PlatformJobs:
 
     async def _run(self) -> None:
         while True:
-            try:
-                connection, last = self.connection(), await self._deliveries.last_here(self.source)
-                await self.do()
-                if connection is not None and connection is not self._caught_up:
-                    if self.catch_up and last:
-                        await self.catch_up(last - NOTICED)
-                    self._caught_up = connection
-                    self._noted_at = None
-            except Exception as error:
-                log.warning("the jobs of %s wait: %s", self.source, error)
-            await self._tell_failed()
+            for step in (self.do, self._follow_connection, self.conversations.tell_failed):
+                try:
+                    await step()
+                except Exception as error:
+                    log.warning("the jobs of %s wait: %s", self.source, error)
             await asyncio.sleep(LOOK_SECONDS)
 
-    async def _tell_failed(self) -> None:
-        try:
-            await self.conversations.tell_failed()
-        except Exception as error:
-            log.warning("nobody could be told that %s does not answer: %s", self.source, error)
+    async def _follow_connection(self) -> None:
+        """Catch up once after each new connection."""
+        connection, last = self.connection(), await self._deliveries.last_here(self.source)
+        if connection is not None and connection is not self._caught_up:
+            if self.catch_up and last:
+                await self.catch_up(last - NOTICED)
+            self._caught_up = connection
+            self._noted_at = None
+            await self.do()
 
     async def remind(self, reminder: Reminder, _: str) -> bool | str:
         """Send a reminder where the task was asked for, else in direct messages. If those are closed, the
@@ -123,13 +123,14 @@ class PlatformJobs:
             await deliveries.renew()
             if self._caught_up is not None and self.connection() is self._caught_up:
                 await deliveries.here(self.source, now)
+                if self.heartbeat:
+                    self.heartbeat.touch()
             await deliveries.queue.take_up(now)
             self._noted_at = now
-        for job in await deliveries.due(f"{self.source}:", now):
+        await self.conversations.pet.conversations.delete_forgotten(f"{self.source}:", self._remove)
+        for job in await deliveries.queue.claim_of([ANSWER], f"{self.source}:", now):
             try:
-                if job.kind == POSTS:
-                    await self._follow(job)
-                elif not self.conversations.answers(str(job.about)):
+                if not self.conversations.answers(str(job.about)):
                     await self._answer(job)
             except Exception as error:
                 log.warning("job %s (%s) waits: %s", job.id, job.kind, error)
@@ -139,7 +140,8 @@ class PlatformJobs:
         conversations, posts = self.conversations, tuple(job.payload["posts"])
         message = await self._asked(job)
         if message is None:
-            await self._remove(posts)
+            for post in posts:
+                await self._remove(post)
             await self._deliveries.queue.done(job)
             return
         now, sent = conversations.pet.clock(), await self._deliveries.sent([message.origin])
@@ -157,20 +159,12 @@ class PlatformJobs:
             log.warning("message %s is not answered: the platform does not show it any more", job.about)
             return None
 
-    async def _follow(self, job: Job) -> None:
-        """Delete the posts of a reply that is hidden or gone. One that was edited is written again there."""
-        if not await self._deliveries.stands(reply := str(job.about)):
-            await self._deliveries.forget_posts(reply)  # the platform tells of the deletion as of a person's
-            await self._remove(job.payload["posts"])
-        await self._deliveries.queue.done(job)
-
-    async def _remove(self, posts: Sequence[str]) -> None:
-        """Delete posts, or where the platform refuses that, leave one line of each."""
-        for post in posts:
-            view = self.conversations.platform.posts_at(post)
-            with suppress(Gone):
-                try:
-                    await view.remove(view.handle(post))
-                except Exception as error:
-                    log.warning("a forgotten reply is taken back by an edit: %s", error)
-                    await view.edit(view.handle(post), FORGOTTEN)
+    async def _remove(self, post: str) -> None:
+        """Delete a post, or where the platform refuses that, leave one line of it."""
+        view = self.conversations.platform.posts_at(post)
+        with suppress(Gone):
+            try:
+                await view.remove(view.handle(post))
+            except Exception as error:
+                log.warning("a forgotten reply is taken back by an edit: %s", error)
+                await view.edit(view.handle(post), FORGOTTEN)

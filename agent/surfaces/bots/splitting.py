@@ -1,8 +1,7 @@
 """Splits a long text into parts that a platform accepts, where a reader would pause.
 
-A code block that is cut is closed at the end of its part and opened again in the next one; a table has its
-header in each part. When the text grows, all parts but the last stay the same, so it can be shown in parts
-while it is generated.
+A code block that is cut is closed at the end of its part and opened again in the next one. When the text
+grows, all parts but the last stay the same, so it can be shown in parts while it is generated.
 """
 
 import re
@@ -14,13 +13,8 @@ MIN_FULL = 0.4
 CLOSING = 9
 """The characters that are kept free in a part to close a code block."""
 
-MAX_HEADER = 0.25
-"""A table's header is repeated if it takes no more than this share of a part."""
-
 _FENCE = re.compile(r"^ {0,3}(`{3,8})(?!`)([^`\n]*)$", re.MULTILINE)
 """A fence stands at the start of a line, with nothing but the language behind it."""
-_TABLE = re.compile(r"(?:\A|\n)([^|\n]*\|[^\n]*\n(?=[^\n]*-)(?=[^\n]*\|)[ \t:|-]+\n)(?:[^|\n]*\|[^\n]*\n)*\Z")
-"""A table that reaches to the end of a text, with its header. Its rows need not begin with a bar."""
 _LINE = re.compile(r"\n")
 _BREAKS = (
     re.compile(r"\n[^\S\n]*\n+"),
@@ -51,14 +45,8 @@ def split(text: str, limit: int) -> list[str]:
         fence = _open_fence(piece, fence)
         if piece.strip():
             parts.append(head + (_closed(piece, fence) if text else piece))
-        head = f"{fence}\n" if fence else _header(head + piece, text, limit)
+        head = f"{fence}\n" if fence else ""
     return parts
-
-
-def _header(before: str, after: str, limit: int) -> str:
-    """Return the header of the table that is cut between the two texts; empty if none is."""
-    found = _TABLE.search(before) if "|" in after.partition("\n")[0] else None
-    return found[1] if found and utf16_length(found[1]) <= limit * MAX_HEADER else ""
 
 
 def close_code_block(text: str) -> str:

@@ -18,7 +18,7 @@ from memory.audience import Place
 from memory.records import Message
 from memory.sql.engine import Database
 from memory.sql.hidden import parts
-from memory.sql.jobs.job import ANSWER, POSTS, Job
+from memory.sql.jobs.job import ANSWER, POSTS
 from memory.sql.jobs.queue import JobQueue
 from memory.sql.jobs.statements import when
 from memory.sql.messages.message_rows import kept, missing, to_message
@@ -173,10 +173,6 @@ class Deliveries:
             if await connection.scalar(select(messages.c.id).where(messages.c.id == message)) is None:
                 return False
             return set(await connection.scalars(why)) <= {"edited"}
-
-    async def due(self, prefix: str, now: datetime) -> list[Job]:
-        """Claim the jobs of a platform, whose users' and messages' ids begin with `prefix`."""
-        return await self.queue.claim_of((ANSWER, POSTS), prefix, now)
 
     async def later(self, job: str, error: str, now: datetime) -> None:
         """Have a message that could not be answered tried again."""

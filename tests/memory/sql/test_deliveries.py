@@ -9,6 +9,7 @@ from sqlalchemy import select
 
 from memory.sql.engine import Database
 from memory.sql.jobs.deliveries import KEPT, PURGE_EVERY, Deliveries
+from memory.sql.jobs.job import ANSWER
 from memory.sql.jobs.queue import JobQueue
 from memory.sql.tables import deliveries
 
@@ -45,15 +46,17 @@ async def test_an_accepted_message_has_one_job_until_it_is_answered(database: Da
     job = str(await accepted.accept("chat:7", "chat:ana", clock()))
     assert await accepted.accept("chat:7", "chat:ana", clock()) is None
     assert await accepted.accept("chat:7", "chat:ana", clock(), version="edited") is None
-    assert await accepted.due("chat:", clock()) == [], "the edited one waits for the one that is claimed"
+    assert await accepted.queue.claim_of([ANSWER], "chat:", clock()) == [], (
+        "the edited one waits for the one that is claimed"
+    )
     await accepted.posted(job, ["chat:8"])
     await accepted.release([job], clock())
-    assert await accepted.due("chatty:", clock()) == []
-    [due] = await accepted.due("chat:", clock())
+    assert await accepted.queue.claim_of([ANSWER], "chatty:", clock()) == []
+    [due] = await accepted.queue.claim_of([ANSWER], "chat:", clock())
     assert (due.id, due.about, due.payload) == (job, "chat:7", {"posts": ["chat:8"]})
     await accepted.answered([job], clock())
     assert await accepted.queue.take(job) is None
-    [edited] = await accepted.due("chat:", clock())
+    [edited] = await accepted.queue.claim_of([ANSWER], "chat:", clock())
     assert (edited.about, await accepted.gone([edited.id])) == ("chat:7", frozenset())
     for origin in ("chat:7", "chat:9"):
         await accepted.forget(origin, clock())

@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import discord
@@ -21,9 +22,7 @@ from agent.surfaces.bots.discord.access import explained, use_address
 from agent.surfaces.bots.discord.interactions import build_tree, press
 from agent.surfaces.bots.discord.messages import (
     API_ERRORS,
-    DM_SHARD,
     incoming,
-    is_addressed,
     is_from_person,
     missed_messages,
     origin_of,
@@ -31,8 +30,7 @@ from agent.surfaces.bots.discord.messages import (
 )
 from agent.surfaces.bots.discord.platform import DiscordPlatform
 from agent.surfaces.bots.discord.rendering import HachiButton
-from agent.surfaces.bots.errors import describe_error
-from agent.surfaces.bots.platform_jobs import MOST_DMS, NOTICED, PlatformJobs, is_late, who_answers
+from agent.surfaces.bots.platform_jobs import MOST_DMS, PlatformJobs, is_late, who_answers
 from agent.surfaces.signals import on_stop_signal
 from memory.audience import Place
 
@@ -59,22 +57,17 @@ class Allowed:
     """A channel's threads are within it."""
     roles: frozenset[int] = frozenset()
 
-    def permits(self, channel: Any, person: Any) -> bool:
-        return self.permits_channel(channel) and self.permits_person(person)
-
-    def permits_channel(self, channel: Any) -> bool:
-        """Return whether the bot may be used there. No list names direct messages."""
+    def permits(self, channel: Any, person: Any = None) -> bool:
+        """Return whether the bot may be used there, and by this person, who has a role if one is demanded. No
+        list names direct messages, and nobody has a role there."""
         guild = getattr(channel, "guild", None)
         here = {channel.id, getattr(channel, "parent_id", None)}
-        return guild is None or (
-            (not self.servers or guild.id in self.servers)
-            and (not self.channels or not self.channels.isdisjoint(here))
-        )
-
-    def permits_person(self, person: Any) -> bool:
-        """Return whether they have a role that is demanded. In direct messages nobody has one."""
         roles = {role.id for role in getattr(person, "roles", ())}
-        return not self.roles or not self.roles.isdisjoint(roles)
+        return (
+            (guild is None or not self.servers or guild.id in self.servers)
+            and (guild is None or not self.channels or not self.channels.isdisjoint(here))
+            and (person is None or not self.roles or not self.roles.isdisjoint(roles))
+        )
 
 
 class DiscordBot(discord.AutoShardedClient):
@@ -99,14 +92,13 @@ class DiscordBot(discord.AutoShardedClient):
         label = pet.components.transcript.speakers.label
         self.platform = DiscordPlatform(self, label, pet.clock)
         self.conversations = Conversations(pet, self.platform)
-        self.jobs = PlatformJobs(self.conversations, SOURCE, connection=self._connected)
+        self.jobs = PlatformJobs(self.conversations, SOURCE, self._catch_up, self._connected)
         parsers = self._connection.parsers
         parsers.update({event: _readable(event, parse) for event, parse in parsers.items()})
         self._say = say
-        self._left: dict[int, datetime] = {}
-        """Shard → when its session ended, as long as not all is read that was written since."""
-        self._last_here: datetime | None = None
-        """When an earlier process was there."""
+        self._lost: set[int] = set()
+        """The shards without a session."""
+        self._sessions = object()
         self._order = asyncio.Lock()
         self._leaving = AsyncExitStack()
 
@@ -114,8 +106,6 @@ class DiscordBot(discord.AutoShardedClient):
         self.add_dynamic_items(HachiButton)
         discord.shard.ExponentialBackoff = _short_backoff  # type: ignore
         await self._find_gateway()
-        last = await self.pet.conversations.deliveries.last_here(SOURCE)
-        self._last_here = last and last - NOTICED
         try:
             await self.tree.sync()
         except API_ERRORS as error:
@@ -128,28 +118,26 @@ class DiscordBot(discord.AutoShardedClient):
         DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(address)
 
     def _connected(self) -> object | None:
-        return None if self._left else self
+        """Return the sessions of all shards; None while one is lost."""
+        return None if self._lost else self._sessions
 
     async def on_shard_disconnect(self, shard_id: int) -> None:
-        self._left.setdefault(shard_id, self.pet.clock() - NOTICED)
+        self._lost.add(shard_id)
 
     async def on_shard_resumed(self, shard_id: int) -> None:
         """Discord sends what the session missed."""
-        self._left.pop(shard_id, None)
+        self._lost.discard(shard_id)
 
     async def on_shard_ready(self, shard_id: int) -> None:
-        """A session begins: catch up what was written since the one before. What came then is known."""
-        now, since = self.pet.clock(), self._left.get(shard_id, self._last_here)
-        if since is None:
-            return
-        self._left[shard_id] = since
-        deliveries, private = self.pet.conversations.deliveries, []
-        if shard_id == DM_SHARD:
-            private = await deliveries.private_channels(SOURCE, MOST_DMS)
-        async for message in missed_messages(self, shard_id, since, private):
+        """Another session begins: what was written since the one before is caught up."""
+        self._lost.discard(shard_id)
+        self._sessions = object()
+
+    async def _catch_up(self, since: datetime) -> None:
+        now, deliveries = self.pet.clock(), self.pet.conversations.deliveries
+        private = await deliveries.private_channels(SOURCE, MOST_DMS)
+        async for message in missed_messages(self, since, private):
             await self.on_message(message, late=is_late(message.created_at, now))
-        if self._left.get(shard_id) is since:
-            del self._left[shard_id]
 
     async def on_ready(self) -> None:
         if not self.online.is_set():
@@ -169,7 +157,7 @@ class DiscordBot(discord.AutoShardedClient):
             try:
                 await self._receive(message, late)
             except Exception as error:
-                await self._apologize(message, error)
+                log.warning("message %s is not received: %s: %s", message.id, type(error).__name__, error)
 
     async def on_raw_message_edit(self, payload: discord.RawMessageUpdateEvent) -> None:
         """Discord tells of a message as edited too where it has added a preview of a link: without a time."""
@@ -203,17 +191,20 @@ class DiscordBot(discord.AutoShardedClient):
         await self.close()
 
     async def _receive(self, message: discord.Message, late: bool) -> None:
-        if not is_from_person(message) or not self.allowed.permits_channel(message.channel):
+        if not is_from_person(message) or not self.allowed.permits(message.channel):
             return
         place = await self._place(message)
         author: Any = message.author
         if self.allowed.roles:
             author = await self.platform.member(author, message.guild)
-        if place is not None and self.allowed.permits_person(author):
-            listening = await self.pet.people.places.listening(place)
+        if place is not None and self.allowed.permits(message.channel, author):
             read = replace(incoming(message, place, self.user), late=late)
             come = self.conversations.edited if read.version else self.conversations.receive
-            await come(read, listening)
+            try:
+                await come(read, await self.pet.people.places.listening(place))
+            except Exception as error:
+                self.conversations.note_failure([read], error)
+                raise
 
     async def _place(self, message: discord.Message) -> Place | None:
         """Return the message's place. A thread that Discord has not sent is fetched, because its channel
@@ -225,15 +216,6 @@ class DiscordBot(discord.AutoShardedClient):
             except discord.DiscordException as error:
                 log.warning("message %s is not read, its channel is unknown: %s", message.id, error)
         return place_of(channel)
-
-    async def _apologize(self, message: discord.Message, error: Exception) -> None:
-        """Tell a person who waits for an answer that none will come."""
-        text = describe_error(error)
-        try:
-            if is_addressed(message, self.user):
-                await message.channel.send(text)
-        except Exception as failure:
-            log.warning("message %s is not answered: %s", message.id, failure)
 
 
 def _readable(event: str, parse: Callable[[Any], None]) -> Callable[[Any], None]:
@@ -254,22 +236,19 @@ def _short_backoff(*given: Any, **options: Any) -> ExponentialBackoff[Any]:
     return backoff
 
 
-def _in_one_line(record: logging.LogRecord) -> bool:
-    """Leave out the traceback of a lost connection: it holds those of all tries before."""
-    if record.exc_info:
-        record.msg, record.args = f"{record.getMessage()} ({record.exc_info[1]!r})", ()
-        record.exc_info = None
-    return True
-
-
-async def run(pet: Companion, token: str, say: Callable[[str], None] = print, **options: Any) -> None:
+async def run(
+    pet: Companion,
+    token: str,
+    say: Callable[[str], None] = print,
+    heartbeat: Path | None = None,
+    **options: Any,
+) -> None:
     """Run until SIGTERM or Ctrl-C. `options` are those of discord.Client. Raises SettingsError if Discord
     rejects the bot, HachiError if it cannot be reached."""
     use_address(pet.settings)
-    for name in ("discord.client", "discord.shard"):
-        logging.getLogger(name).addFilter(_in_one_line)
     await pet.runtime()  # loads everything for a turn, so that wrong settings raise before anybody writes
     client, stop = DiscordBot(pet, say, **options), asyncio.Event()
+    client.jobs.heartbeat = heartbeat
     with on_stop_signal(stop.set):
         online, stopped = asyncio.create_task(_online(client, token)), asyncio.create_task(stop.wait())
         try:

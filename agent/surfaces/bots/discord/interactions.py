@@ -1,4 +1,4 @@
-"""Slash commands, buttons and the modal on Discord. The answers are ephemeral."""
+"""Slash commands and buttons on Discord. The answers are ephemeral."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -12,14 +12,12 @@ from agent.companion import Companion
 from agent.errors import HachiError
 from agent.surfaces.bots.answers import Answer, Asker
 from agent.surfaces.bots.attachments import display_name
-from agent.surfaces.bots.commands import COMMANDS, LISTEN, LISTENS, NO_TEXT, REMEMBER_THIS, Command, Commands
-from agent.surfaces.bots.discord.messages import API_ERRORS, incoming, origin_of, place_of, user_name
+from agent.surfaces.bots.commands import COMMANDS, LISTEN, NO_TEXT, REMEMBER_THIS, Command, Commands
+from agent.surfaces.bots.discord.messages import API_ERRORS, origin_of, place_of, user_name
 from agent.surfaces.bots.discord.rendering import (
-    EditModal,
     HachiButton,
     answer_text,
     answer_view,
-    escape,
     without_receipt,
 )
 from agent.surfaces.bots.errors import describe_error
@@ -66,8 +64,6 @@ def build_tree(client: discord.Client, commands: Commands) -> app_commands.Comma
     for command in COMMANDS:
         callback = _callback(command, partial(commands.run, command.name))
         tree.command(name=command.name, description=command.description)(callback)
-    asking = app_commands.describe(question="Your question")(_ask)
-    tree.command(name="ask", description="Ask me something, for everybody here to see.")(asking)
 
     @tree.context_menu(name=REMEMBER_THIS)
     async def remember_this(interaction: discord.Interaction, message: discord.Message) -> None:
@@ -102,20 +98,6 @@ def _callback(command: Command, run: Callable[..., Awaitable[Answer]]) -> Any:
     callback: Any = required if command.argument.required else optional
     described = app_commands.describe(text=command.argument.description)(callback)
     return app_commands.rename(text=command.argument.name)(described)
-
-
-async def _ask(interaction: discord.Interaction, question: TEXT) -> None:
-    """Post the question for everybody to see, and receive it as a message of the person."""
-    asker, client = _asker(interaction), interaction.client
-    pet, conversations = client.pet, client.conversations  # type: ignore[attr-defined]
-    listening = await pet.people.places.listening(asker.place) if asker else "nothing"
-    if asker is None or listening == "nothing":
-        await _respond(interaction, Answer(LISTENS["nothing"]))
-        return
-    text = f"**{escape(asker.name or '')}:** {question}"
-    await interaction.response.send_message(text, suppress_embeds=True)
-    posted = incoming(await interaction.original_response(), asker.place, client.user)
-    await conversations.receive(posted, listening)
 
 
 async def _remember(
@@ -189,8 +171,6 @@ async def press(commands: Commands, button: HachiButton, interaction: discord.In
         await interaction.response.defer()
     elif asker is None or button.user != interaction.user.id:
         await _respond(interaction, NOT_YOURS)
-    elif button.action == "edit":
-        await _ask_for_text(commands, asker, button.value, interaction)
     else:
         await interaction.response.defer()
         answer = await commands.press(asker, button.action, button.value)
@@ -215,20 +195,3 @@ async def _update(interaction: discord.Interaction, value: str, answer: Answer) 
         await interaction.edit_original_response(**changes)
     await _send(interaction, answer)
     return {} if interaction.message and interaction.message.flags.ephemeral else changes
-
-
-async def _ask_for_text(commands: Commands, asker: Asker, id: str, interaction: discord.Interaction) -> None:
-    """Open the edit modal. Discord accepts a modal only as the first answer, within 3 s."""
-    text = await commands.text_to_edit(asker, id)
-    if isinstance(text, Answer):
-        await _respond(interaction, text)
-        return
-
-    async def submit(submitted: discord.Interaction, content: str) -> None:
-        if not await is_first(submitted):
-            return
-        await submitted.response.defer()
-        answer = await commands.edit(asker, id, content)
-        await (_update(submitted, id, answer) if answer.outcome else _send(submitted, answer))
-
-    await interaction.response.send_modal(EditModal(text, submit))

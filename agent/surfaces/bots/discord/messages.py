@@ -104,28 +104,17 @@ def messages_of(channel: Any, history: Sequence[Mapping[str, Any]]) -> Iterator[
             yield message
 
 
-def asker_of(message: discord.Message, me: Any) -> Any:
-    """Return the person whose question the bot has posted; None for any other message."""
-    command = message.interaction_metadata
-    return command.user if command and message.author.id == me.id else None
-
-
 def incoming(message: discord.Message, place: Place, me: Any) -> IncomingMessage:
-    asker = asker_of(message, me)
     return IncomingMessage(
-        user_name((asker or message.author).id),
+        user_name(message.author.id),
         place,
         source=message,
         origin=origin_of(message.channel.id, message.id),
-        addressed=asker is not None or is_addressed(message, me),
+        addressed=is_addressed(message, me),
         to_others=bool(message.raw_mentions) or replied_to(message) is not None,
         in_thread=len(place.path) == 4,  # within its channel
         version=message.edited_at.isoformat() if message.edited_at else "",
     )
-
-
-def _person(one: Any) -> dict[str, Any]:
-    return {"id": one.id, "username": one.name, "global_name": one.display_name, "discriminator": "0"}
 
 
 def is_addressed(message: discord.Message, me: Any) -> bool:
@@ -179,15 +168,15 @@ class Reader:
 
     async def read(self, message: IncomingMessage) -> Content:
         source, me = message.source, self._me
-        asker, guild = asker_of(source, me), source.guild
+        guild = source.guild
         files = [file for one in (source, *source.message_snapshots) for file in one.attachments]
         replied = source.reference.resolved if source.reference else None
         role = guild.self_role if guild else None
         calls = "|".join(f"<@[!&]?{one.id}>" for one in (me, role) if one is not None)
-        said = source.content.partition(":** ")[2] if asker else without_call(source.content, calls)
+        said = without_call(source.content, calls)
         text = await self._readable("\n".join(filter(None, (said, *_besides(source)))), source, message.place)
         return Content(
-            await self._name(asker or source.author, guild),
+            await self._name(source.author, guild),
             text or ("" if source.attachments else f"@{me.name}"),
             [Attachment(file.filename, file.content_type or "", file.size, file.read) for file in files],
             replies_to=self._line(replied) if isinstance(replied, discord.Message) else None,
@@ -256,9 +245,8 @@ class Reader:
         where: Any = self.client.get_channel(channel) or await self.client.fetch_channel(channel)
         if (place := place_of(where)) is None:
             return None
-        message, me = as_message(where, event), self._me
-        theirs = is_from_person(message) or asker_of(message, me)
-        return incoming(message, place, me) if theirs else None
+        message = as_message(where, event)
+        return incoming(message, place, self._me) if is_from_person(message) else None
 
 
 def _besides(message: Any) -> Iterator[str]:
@@ -304,20 +292,16 @@ def _word(found: re.Match[str], guild: discord.Guild | None, names: Mapping[int,
 
 MOST_MESSAGES = 100
 """Messages of one channel that are caught up."""
-DM_SHARD = 0
-"""The shard to which Discord sends direct messages."""
 
 
 async def missed_messages(
-    client: discord.Client, shard: int, since: datetime, private: Sequence[str]
+    client: discord.Client, since: datetime, private: Sequence[str]
 ) -> AsyncIterator[discord.Message]:
-    """Yield what was written since then in the servers of a shard, and in the `private` channels, each
-    channel's in order."""
+    """Yield what was written since then in servers and in the `private` channels, each channel's in order."""
     after = discord.utils.time_snowflake(since)
     channels: list[Any] = []
     for guild in client.guilds:
-        if guild.shard_id == shard:
-            channels += [*guild.text_channels, *guild.voice_channels, *guild.threads]
+        channels += [*guild.text_channels, *guild.voice_channels, *guild.threads]
     wanted = [(one.id, one) for one in channels if (one.last_message_id or 0) > after]
     for id, known in [*wanted, *((int(id), client.get_channel(int(id))) for id in reversed(private))]:
         try:

@@ -1,7 +1,7 @@
 """Answers, receipts and buttons on Discord: Markdown with rows of buttons below it."""
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import discord
@@ -9,15 +9,12 @@ from discord.utils import format_dt
 
 from agent.surfaces.bots.answers import TASK, Answer, Button, Item, Words
 from agent.surfaces.bots.splitting import utf16_length
-from memory.records import MAX_CONTENT
 
 LIMIT = 2_000
 """UTF-16 code units of a message."""
 MAX_RECEIPTS = 5
 """Receipts of one reply. Further ones are only counted."""
 MAX_BUTTONS = 25
-MODAL_SECONDS = 900.0
-"""How long Discord accepts answers to a modal."""
 _STYLES = {"normal": discord.ButtonStyle.secondary, "danger": discord.ButtonStyle.danger}
 _RECEIPTS = ("-# Remembered", f"-# {TASK}", "-# (")
 """How the lines below a reply begin."""
@@ -47,19 +44,6 @@ class HachiButton(
 
     async def callback(self, interaction: discord.Interaction) -> None:
         await interaction.client.pressed(self, interaction)  # type: ignore[attr-defined]
-
-
-class EditModal(discord.ui.Modal, title="Say it differently"):
-    def __init__(self, text: str, submit: Callable[[discord.Interaction, str], Awaitable[None]]) -> None:
-        super().__init__(timeout=MODAL_SECONDS)
-        self._submit = submit
-        self.text: discord.ui.TextInput[Self] = discord.ui.TextInput(
-            style=discord.TextStyle.paragraph, default=text, max_length=MAX_CONTENT
-        )
-        self.add_item(discord.ui.Label(text="What I am to remember", component=self.text))
-
-    async def on_submit(self, interaction: discord.Interaction) -> None:
-        await self._submit(interaction, self.text.value)
 
 
 def answer_text(answer: Answer) -> str:

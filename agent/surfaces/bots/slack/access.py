@@ -1,6 +1,8 @@
 """What Slack lets the bot do: its tokens and scopes."""
 
 from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from agent.errors import HachiError, SettingsError
 from agent.settings import Settings
@@ -26,30 +28,41 @@ SCOPES = frozenset(
     "groups:history groups:read im:history im:write mpim:history mpim:read usergroups:read users:read".split()
 )
 """Those that the manifest asks for."""
-BOT_TOKEN = "the bot's token from OAuth & Permissions"
-SOCKET_TOKEN = "an app-level token with connections:write from Basic Information"
 
 
 async def check_access(settings: Settings) -> str:
     """Return who the bot is. Raises SettingsError if a token is missing or refused, or scopes are not
     granted, and HachiError if Slack cannot be reached."""
     check(settings, http=settings.slack_app_token is None)
-    client, app_token = build_client(settings), settings.slack_app_token
-    try:
-        me = await client.auth_test()
-    except API_ERRORS as error:
-        raise explain(error, "SLACK_BOT_TOKEN", BOT_TOKEN) from error
+    client, by_http = build_client(settings), settings.slack_app_token is None
+    me = await identify(client)
     granted = me.headers.get("x-oauth-scopes")
     if granted is not None and (lacking := SCOPES.difference(granted.replace(",", " ").split())):
         what = ", ".join(sorted(lacking))
         raise SettingsError(f"Slack does not grant {what}; add them to the app at {APPS} and reinstall it")
-    if app_token is not None:
-        try:
-            await client.apps_connections_open(app_token=app_token.get_secret_value())
-        except API_ERRORS as error:
-            raise explain(error, "SLACK_APP_TOKEN", SOCKET_TOKEN) from error
-    how = "by HTTP" if app_token is None else "in Socket Mode"
+    if not by_http:
+        await open_socket(client, settings)
+    how = "by HTTP" if by_http else "in Socket Mode"
     return f"{me.get('user')} in {me.get('team')}, {how}"
+
+
+async def identify(client: AsyncWebClient) -> AsyncSlackResponse:
+    """Ask who the bot is. Raises SettingsError if Slack refuses its token, HachiError if it is away."""
+    try:
+        return await client.auth_test()
+    except API_ERRORS as error:
+        raise explain(error, "SLACK_BOT_TOKEN", "the bot's token from OAuth & Permissions") from error
+
+
+async def open_socket(client: AsyncWebClient, settings: Settings) -> str:
+    """Ask for an address of Socket Mode. Raises as `identify` does."""
+    token = settings.slack_app_token
+    try:
+        opened = await client.apps_connections_open(app_token=token.get_secret_value() if token else "")
+    except API_ERRORS as error:
+        what = "an app-level token with connections:write from Basic Information"
+        raise explain(error, "SLACK_APP_TOKEN", what) from error
+    return str(opened["url"])
 
 
 def check(settings: Settings, *, http: bool) -> None:

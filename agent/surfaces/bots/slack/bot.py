@@ -13,6 +13,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from aiohttp import web
@@ -23,13 +24,13 @@ from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.companion import Companion
-from agent.errors import SettingsError
+from agent.errors import HachiError, SettingsError
 from agent.settings import Settings
 from agent.surfaces.bots.commands import Commands
 from agent.surfaces.bots.conversations import Conversations
 from agent.surfaces.bots.platform_jobs import MOST_DMS, PlatformJobs, is_late, who_answers
-from agent.surfaces.bots.slack.access import BOT_TOKEN, SOCKET_TOKEN, explain
-from agent.surfaces.bots.slack.client import API_ERRORS, build_client, is_final, sdk_logger
+from agent.surfaces.bots.slack.access import identify, open_socket
+from agent.surfaces.bots.slack.client import build_client, is_final, sdk_logger
 from agent.surfaces.bots.slack.interactions import Interactions
 from agent.surfaces.bots.slack.messages import (
     as_edited,
@@ -58,8 +59,9 @@ _ANY = re.compile("")
 class SlackBot:
     """`app` is Bolt's, for Socket Mode and for HTTP."""
 
-    def __init__(self, pet: Companion, settings: Settings) -> None:
+    def __init__(self, pet: Companion, settings: Settings, heartbeat: Path | None = None) -> None:
         self.pet = pet
+        self.heartbeat = heartbeat
         self.settings = settings
         self.client = build_client(settings)
         secret, logger = settings.slack_signing_secret, sdk_logger()
@@ -106,7 +108,7 @@ class SlackBot:
 
     def jobs(self, team: str) -> PlatformJobs:
         source, catch_up = source_of(team), partial(self._catch_up, team)
-        return PlatformJobs(self.conversations, source, catch_up, lambda: self.connection())
+        return PlatformJobs(self.conversations, source, catch_up, lambda: self.connection(), self.heartbeat)
 
     def follow(self, client: SocketModeClient) -> None:
         """Take the client's session, once Slack has greeted it, for the connection."""
@@ -184,11 +186,15 @@ async def _lines(client: AsyncWebClient, channel: str, since: float) -> list[Map
 
 
 async def run(
-    pet: Companion, settings: Settings, say: Callable[[str], None], http: tuple[str, int] | None = None
+    pet: Companion,
+    settings: Settings,
+    say: Callable[[str], None],
+    http: tuple[str, int] | None = None,
+    heartbeat: Path | None = None,
 ) -> None:
     """Run until SIGTERM or Ctrl-C: by HTTP at this address and port, or else in Socket Mode. Raises
     SettingsError if Slack rejects a token, HachiError if Slack cannot be reached."""
-    bot, stop = SlackBot(pet, settings), asyncio.Event()
+    bot, stop = SlackBot(pet, settings, heartbeat), asyncio.Event()
     with on_stop_signal(stop.set):
         try:
             async with listening(bot, http) as where:
@@ -205,30 +211,22 @@ async def run(
 
 async def _refused(bot: SlackBot) -> SettingsError:
     """Return what is wrong once Slack refuses a token that it took before, of which no event tells."""
-    token = bot.settings.slack_app_token
-    open_socket = partial(
-        bot.client.apps_connections_open, app_token=token.get_secret_value() if token else ""
-    )
     while True:
         await asyncio.sleep(ASK_SECONDS)
         try:
-            which = "SLACK_BOT_TOKEN", BOT_TOKEN
-            await bot.client.auth_test()
+            await identify(bot.client)
             if bot.connection() is None:
-                which = "SLACK_APP_TOKEN", SOCKET_TOKEN
-                await open_socket()
-        except API_ERRORS as error:
-            if isinstance(fault := explain(error, *which), SettingsError):
-                return fault
+                await open_socket(bot.client, bot.settings)
+        except SettingsError as error:
+            return error
+        except HachiError as error:
+            log.warning("%s", error)
 
 
 @asynccontextmanager
 async def listening(bot: SlackBot, http: tuple[str, int] | None = None) -> AsyncIterator[str]:
     """Receive events inside the block. Yields a line that says how."""
-    try:
-        me = await bot.client.auth_test()
-    except API_ERRORS as error:
-        raise explain(error, "SLACK_BOT_TOKEN", BOT_TOKEN) from error
+    me = await identify(bot.client)
     bot.platform.bot = str(me.get("user_id"))
     name, team = f"on Slack in {me.get('team')} as {me.get('user')}", str(me.get("team_id"))
     async with AsyncExitStack() as leaving:
@@ -244,10 +242,7 @@ async def _by_socket(bot: SlackBot) -> AsyncIterator[str]:
     handler = AsyncSocketModeHandler(bot.app, secret, ping_interval=PING_SECONDS)
     bot.follow(handler.client)
     try:
-        try:
-            handler.client.wss_uri = await handler.client.issue_new_wss_url()
-        except API_ERRORS as error:
-            raise explain(error, "SLACK_APP_TOKEN", SOCKET_TOKEN) from error
+        handler.client.wss_uri = await open_socket(bot.client, bot.settings)
         await handler.connect_async()  # type: ignore[no-untyped-call]
         yield "in Socket Mode"
     finally:

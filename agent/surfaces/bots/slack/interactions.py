@@ -1,6 +1,5 @@
-"""Slash commands, buttons and the edit modal on Slack. Only the person who asked sees an answer."""
+"""Slash commands and buttons on Slack. Only the person who asked sees an answer."""
 
-import json
 import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping
@@ -9,7 +8,6 @@ from functools import partial
 from typing import Any
 
 from slack_bolt.async_app import AsyncApp
-from slack_bolt.context.respond.async_respond import AsyncRespond
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.surfaces.bots.answers import Answer, Asker
@@ -19,14 +17,10 @@ from agent.surfaces.bots.slack.client import API_ERRORS
 from agent.surfaces.bots.slack.messages import Reader, Source, place_of, user_name
 from agent.surfaces.bots.slack.rendering import (
     ACTION,
-    MODAL,
     REPLACES,
     answer_blocks,
     answer_text,
-    edit_modal,
-    empty_error,
     plain_text,
-    submitted_text,
 )
 
 log = logging.getLogger("hachi.slack")
@@ -48,7 +42,6 @@ class Interactions:
         self._platform = platform
         app.command(COMMAND)(self._command)
         app.action(re.compile(rf"^{ACTION}\."))(self._press)
-        app.view(MODAL)(self._edit)
         app.message_shortcut(REMEMBER)(self._remember_this)
 
     async def _command(self, ack: Respond, respond: Respond, command: dict[str, Any], context: Any) -> None:
@@ -86,16 +79,6 @@ class Interactions:
         replaces = pressed["action_id"].endswith(f".{REPLACES}")
         channel, container = body["channel"]["id"], body.get("container") or {}
         asker, thread = _asker(context, channel), container.get("thread_ts")
-        if action == "edit":
-            kept = {
-                "id": value,
-                "channel": channel,
-                "respond": body["response_url"],
-                "replaces": replaces,
-                "thread": thread,
-            }
-            await self._ask_for_text(context, body["trigger_id"], kept)
-            return
         answer = await self._commands.press(asker, action, value)
         taken = answer.replaces or (replaces and bool(answer.outcome))
         await _send(respond, replace(answer, replaces=taken), thread)
@@ -116,38 +99,10 @@ class Interactions:
         answer = await self._commands.remember_said(asker, content, message.user)
         await _send(respond, answer, said.get("thread_ts"))
 
-    async def _ask_for_text(self, context: Any, trigger: str, kept: Mapping[str, Any]) -> None:
-        """Open the edit modal. Slack stores `kept` in it, so that it works after a restart."""
-        text = await self._commands.text_to_edit(_asker(context, kept["channel"]), kept["id"])
-        if isinstance(text, Answer):
-            await _answer_edit(kept, text)
-            return
-        try:
-            await self._client.views_open(trigger_id=trigger, view=edit_modal(text, json.dumps(kept)))
-        except API_ERRORS as error:
-            log.warning("cannot show the modal: %s: %s", type(error).__name__, error)
-
-    async def _edit(self, ack: Respond, view: Mapping[str, Any], context: Any) -> None:
-        text = submitted_text(view)
-        if not text.strip():
-            await ack(response_action="errors", errors=empty_error())
-            return
-        await ack()
-        kept = json.loads(view["private_metadata"])
-        asker = await self._named(_asker(context, kept["channel"]), context)
-        await _answer_edit(kept, await self._commands.edit(asker, kept["id"], text))
-
 
 def _asker(context: Any, channel: str, prefix: str = PREFIX) -> Asker:
     team = context.team_id or context.enterprise_id
     return Asker(user_name(team, context.user_id), place_of(team, channel), prefix)
-
-
-async def _answer_edit(kept: Mapping[str, Any], answer: Answer) -> None:
-    """Answer where the button is: below its message or in place of it."""
-    respond = AsyncRespond(response_url=kept["respond"])
-    taken = bool(kept["replaces"] and answer.outcome)
-    await _send(respond, replace(answer, replaces=taken), kept["thread"])
 
 
 async def _send(respond: Respond, answer: Answer, thread: str | None = None) -> None:

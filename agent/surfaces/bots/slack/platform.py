@@ -2,8 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
@@ -17,7 +19,6 @@ from agent.surfaces.bots.slack.rendering import (
     answer_text,
     escape_markdown,
     markdown_blocks,
-    receipts_answer,
 )
 from agent.surfaces.bots.streamed_reply import Closed, Gone, Refused
 from memory.audience import Place
@@ -28,9 +29,8 @@ LIMIT = 11_500
 """Characters of a message; Slack takes 12,000 of Markdown."""
 BUSY_SECONDS = 90.0
 """Slack removes a status after two minutes."""
-_GONE = "message_not_found"
-_NOT_HERE = ("not_in_channel", "channel_not_found", "is_archived", "restricted_action")
-"""How the errors begin where the bot may not write."""
+_GONE = ("message_not_found", "not_in_channel", "channel_not_found", "is_archived", "restricted_action")
+"""How the errors begin where a message is gone, or the bot may not write."""
 _CLOSED = frozenset({"cant_update_message", "edit_window_closed"})
 """Errors of a message that may not be edited, or not any more."""
 
@@ -41,19 +41,15 @@ class SlackPlatform(Reader):
     """Slack guarantees 50 edits a minute for all conversations of a workspace."""
 
     async def show_busy(self, message: IncomingMessage) -> None:
+        """Slack shows a button to stop with it."""
+        channel, thread = message.source.session
+        show = partial(self.client.agents_sessions_setStatus, channel_id=channel, thread_ts=thread)
         try:
             while True:
-                await self._set_busy(message.source, True)
+                await show(status="processing")
                 await asyncio.sleep(BUSY_SECONDS)
         finally:
-            await self._set_busy(message.source, False)
-
-    async def _set_busy(self, source: Source, busy: bool) -> None:
-        """Slack shows a button to stop with it."""
-        channel, thread = source.session
-        await self.client.agents_sessions_setStatus(
-            channel_id=channel, thread_ts=thread, status="processing" if busy else "active"
-        )
+            await show(status="active")
 
     async def write(self, user: str, place: Place, answer: Answer, asked_in: str = "") -> str:
         """In a channel the message mentions its recipient."""
@@ -102,7 +98,7 @@ class SlackPosts:
 
     async def post(self, text: str, *, final: bool) -> str:
         source = self.source
-        try:
+        with _refusals():
             posted = await self.client.chat_postMessage(
                 channel=source.channel,
                 thread_ts=source.reply_in,
@@ -111,42 +107,24 @@ class SlackPosts:
                 unfurl_links=False,  # Slack must not fetch addresses that a model wrote
                 unfurl_media=False,
             )
-        except SlackApiError as error:
-            if str(error.response.get("error")).startswith(_NOT_HERE):
-                raise Gone from error
-            if is_final(error):
-                raise Refused from error
-            raise
         return str(posted["ts"])
 
     async def edit(self, handle: str, text: str) -> None:
-        try:
+        with _refusals():
             await self.client.chat_update(
                 channel=self.source.channel, ts=handle, text=text, blocks=markdown_blocks(text)
             )
-        except SlackApiError as error:
-            code = error.response.get("error")
-            if code == _GONE:
-                raise Gone from error
-            if code in _CLOSED:
-                raise Closed from error
-            if is_final(error):
-                raise Refused from error
-            raise
 
     async def remove(self, handle: str) -> None:
-        try:
+        with suppress(Gone), _refusals():
             await self.client.chat_delete(channel=self.source.channel, ts=handle)
-        except SlackApiError as error:
-            if error.response.get("error") != _GONE:
-                raise
 
     def footer(self, receipts: Sequence[Item]) -> str:
         return ""
 
     async def conclude(self, handles: Sequence[str], receipts: Sequence[Item]) -> None:
         if receipts:
-            await self.ask(receipts_answer(receipts))
+            await self.ask(Answer("Remembered:", tuple(receipts)))
 
     async def ask(self, question: Answer) -> None:
         source = self.source
@@ -157,3 +135,19 @@ class SlackPosts:
             )
         except API_ERRORS as error:
             log.warning("cannot show receipts or what to forget: %s", error)
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Raise Gone, Closed or Refused where Slack refuses a call for good."""
+    try:
+        yield
+    except SlackApiError as error:
+        code = str(error.response.get("error"))
+        if code.startswith(_GONE):
+            raise Gone from error
+        if code in _CLOSED:
+            raise Closed from error
+        if is_final(error):
+            raise Refused from error
+        raise

@@ -1,4 +1,4 @@
-"""Slack's markup, and answers and the edit modal as Slack's blocks, within Slack's limits.
+"""Slack's markup, and answers as Slack's blocks, within Slack's limits.
 
 Slack interprets `<…>` in posted text: `<!channel>` notifies everybody, `<https://…|…>` hides a link's
 target. A model's reply may contain any of it, so it is escaped. People's text is in `rich_text` blocks: Slack
@@ -12,7 +12,6 @@ from typing import Any
 
 from agent.surfaces.bots.answers import Answer, Button, Item, Link, Words
 from agent.surfaces.bots.platform import moment
-from memory.records import MAX_CONTENT
 
 _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _TOKEN = re.compile(r"<([^<>\n]+)>")
@@ -20,9 +19,11 @@ _USER = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^<>]*)?>")
 _UNNAMED = re.compile(r"<(?:#|!subteam\^)([A-Z0-9]+)\|?>")
 """A channel or a group of people without its name."""
 _SPECIAL = re.compile(r"https?://[^\s<>]*|^ {0,3}>|([&<>])", re.MULTILINE)
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^`\n]*)$", re.MULTILINE)
-_CODE = re.compile(r"(?<!`)((`+)(?!`).+?(?<!`)\2(?!`))")
-"""Code within a line."""
+_CODE = re.compile(
+    r"^ {0,3}(`{3,}|~{3,})[^`\n]*$.*?(?:^ {0,3}\1[`~]*[^\S\n]*$|\Z)|(?<!`)(`+)(?!`)[^\n]+?(?<!`)\2(?!`)",
+    re.MULTILINE | re.DOTALL,
+)
+"""A block of code, which may still be open, or code within a line."""
 _CUT = re.compile(r"(?:&[^;\s]{0,4}|<[^>]*)$")
 """An `&amp;` or a time that is cut in two."""
 _DATE = "{date_short_pretty} at {time}"
@@ -37,32 +38,20 @@ def escape(text: str) -> str:
 def escape_markdown(text: str) -> str:
     """For Slack's Markdown: code stays as it is, apart from what would notify people, and so do the `&` of
     addresses and the `>` of quotations."""
-    lines, fence = [], ""
-    for line in re.findall(r"[^\n]*\n|[^\n]+", text):
-        found = _FENCE.match(line)
-        lines.append(_NOTIFIES.sub("&lt;", line) if fence or found else _escape_line(line))
-        if found and not fence:
-            fence = found[1]
-        elif found and found[1].startswith(fence) and not found[2].strip():
-            fence = ""
-    return "".join(lines)
+    parts, end = [], 0
+    for code in _CODE.finditer(text):
+        parts += [_escape_text(text[end : code.start()]), _NOTIFIES.sub("&lt;", code[0])]
+        end = code.end()
+    return "".join([*parts, _escape_text(text[end:])])
+
+
+def _escape_text(text: str) -> str:
+    return _SPECIAL.sub(lambda found: _ESCAPES[found[1]] if found[1] else found[0], text)
 
 
 def markdown_blocks(text: str) -> list[dict[str, Any]]:
     """Return the blocks of a reply. Beside them its text is given too, for notifications."""
     return [{"type": "markdown", "text": text}]
-
-
-def _escape_line(line: str) -> str:
-    """Escape a line outside code blocks, except the code in it."""
-    parts = _CODE.split(line)  # text, code and its backticks in turn
-    return "".join(
-        _SPECIAL.sub(lambda found: _ESCAPES[found[1]] if found[1] else found[0], part)
-        if at % 3 == 0
-        else _NOTIFIES.sub("&lt;", part)
-        for at, part in enumerate(parts)
-        if at % 3 != 2
-    )
 
 
 def mentioned_users(text: str) -> list[str]:
@@ -107,9 +96,6 @@ ACTION = "hachi"
 """The first part of our buttons' ids."""
 REPLACES = "replaces"
 """The last part of a button's id if the answer replaces the button's message."""
-MODAL = "hachi.edited"
-"""The id of the edit modal."""
-_BLOCK, _INPUT = "memory", "words"
 
 
 def answer_blocks(answer: Answer, to: str = "") -> list[Block]:
@@ -122,43 +108,10 @@ def answer_blocks(answer: Answer, to: str = "") -> list[Block]:
     return [_text([*mention, *_words((answer.text or "…",), MAX_ANSWER)]), *items, *note, *buttons]
 
 
-def receipts_answer(items: Iterable[Item]) -> Answer:
-    return Answer("Remembered:", tuple(items))
-
-
 def answer_text(answer: Answer) -> str:
     """Return the text for notifications and for clients that do not show blocks."""
     lines = [escape(answer.text), *(_line(item) for item in answer.items), _escaped(answer.note)]
     return shorten("\n".join(filter(None, lines)), MAX_FALLBACK) or "…"
-
-
-def edit_modal(text: str, metadata: str) -> Block:
-    """Return the edit modal. Slack returns `metadata` with the submitted text."""
-    entry = {
-        "type": "plain_text_input",
-        "action_id": _INPUT,
-        "multiline": True,
-        "initial_value": text,
-        "max_length": MAX_CONTENT,
-    }
-    label = _label("What I am to remember")
-    return {
-        "type": "modal",
-        "callback_id": MODAL,
-        "private_metadata": metadata,
-        "title": _label("Say it differently"),
-        "submit": _label("Remember"),
-        "close": _label("Cancel"),
-        "blocks": [{"type": "input", "block_id": _BLOCK, "label": label, "element": entry}],
-    }
-
-
-def submitted_text(view: Mapping[str, Any]) -> str:
-    return str(view["state"]["values"][_BLOCK][_INPUT].get("value") or "")
-
-
-def empty_error() -> dict[str, str]:
-    return {_BLOCK: "Say what I am to remember."}
 
 
 def _label(text: str) -> Block:

@@ -4,12 +4,13 @@ import asyncio
 import logging
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.errors import BadInput, SettingsError
+from agent.errors import BadInput, HachiError, SettingsError
 from agent.surfaces.cli.options import PlaceName, User, login, user_option
 from agent.surfaces.cli.output import say
 from agent.surfaces.cli.session import Session, require, with_session
@@ -33,6 +34,11 @@ HttpPort = Annotated[
     int | None,
     typer.Option("--http", min=0, max=65535, metavar="PORT", help="Serve HTTP here. 0 takes any free port."),
 ]
+Heartbeat = Annotated[
+    Path | None,
+    typer.Option("--heartbeat", metavar="FILE", help="Touch this file every 10 seconds while all is well."),
+]
+BEAT_SECONDS = 10.0
 
 log = logging.getLogger("hachi.serve")
 
@@ -72,7 +78,7 @@ async def serve(
 
 
 @with_session
-async def worker(session: Session) -> None:
+async def worker(session: Session, heartbeat: Heartbeat = None) -> None:
     """Do background work and the schedule, beside any number of `hachi serve`, `discord` and `slack`."""
     session.settings().chosen_model  # noqa: B018 - raises before the work begins
     stopped = asyncio.Event()
@@ -80,7 +86,13 @@ async def worker(session: Session) -> None:
         await pet.runtime()
         with on_stop_signal(stopped.set):
             say("doing background work; Ctrl-C stops")
-            await stopped.wait()
+            while not stopped.is_set():
+                with suppress(HachiError):  # the database does not answer
+                    await pet.admin.health.revision()
+                    if heartbeat:
+                        await asyncio.to_thread(heartbeat.touch)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(stopped.wait(), BEAT_SECONDS)
     say("stopped")
 
 
@@ -220,7 +232,7 @@ async def _serve(
 
 
 @with_session
-async def discord(session: Session) -> None:
+async def discord(session: Session, heartbeat: Heartbeat = None) -> None:
     """Run the bot on Discord."""
     settings = session.settings()
     with extra("discord", "discord.py", "discord", "aiohttp"):
@@ -229,11 +241,13 @@ async def discord(session: Session) -> None:
         raise SettingsError(NO_TOKEN)
     settings.chosen_model  # noqa: B018 - raises before anybody writes
     async with session.companion(upkeep=True) as pet:
-        await run(pet, settings.discord_token.get_secret_value(), say)
+        await run(pet, settings.discord_token.get_secret_value(), say, heartbeat=heartbeat)
 
 
 @with_session
-async def slack(session: Session, http: HttpPort = None, host: Host = "127.0.0.1") -> None:
+async def slack(
+    session: Session, http: HttpPort = None, host: Host = "127.0.0.1", heartbeat: Heartbeat = None
+) -> None:
     """Run the bot on Slack, in Socket Mode or over HTTP."""
     settings = session.settings()
     with extra("slack", "slack-bolt", "slack_bolt", "slack_sdk", "aiohttp"):
@@ -242,7 +256,7 @@ async def slack(session: Session, http: HttpPort = None, host: Host = "127.0.0.1
     check(settings, http=http is not None)
     settings.chosen_model  # noqa: B018 - raises before anybody writes
     async with session.companion(upkeep=True) as pet:
-        await run(pet, settings, say, None if http is None else (host, http))
+        await run(pet, settings, say, None if http is None else (host, http), heartbeat)
 
 
 @contextmanager

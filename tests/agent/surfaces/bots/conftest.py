@@ -31,16 +31,6 @@ async def pet(open_pet: OpenPet, server: ScriptedServer) -> Companion:
     )
 
 
-class Time:
-    """A clock that the test moves on."""
-
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-
 class FakePosts:
     """Messages by number, and the calls that made them."""
 
@@ -177,11 +167,6 @@ class FakePlatform:
 
 
 @pytest.fixture
-def time() -> Time:
-    return Time()
-
-
-@pytest.fixture
 def platform() -> FakePlatform:
     return FakePlatform()
 
@@ -193,14 +178,12 @@ def posts() -> FakePosts:
 
 @pytest.fixture
 async def conversations_with(
-    pet: Companion, platform: FakePlatform, time: Time
+    pet: Companion, platform: FakePlatform
 ) -> AsyncIterator[Callable[..., Conversations]]:
     made: list[Conversations] = []
 
     def make(**options: Any) -> Conversations:
-        made.append(
-            Conversations(pet, platform, **{"burst_seconds": 0.002, "monotonic": time.monotonic} | options)
-        )
+        made.append(Conversations(pet, platform, **{"burst_seconds": 0.002} | options))
         return made[-1]
 
     yield make

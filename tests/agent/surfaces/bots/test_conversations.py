@@ -152,25 +152,6 @@ async def test_a_person_has_so_many_turns_a_day_and_others_theirs(
     assert platform.said[-1] == "Answer 3"
 
 
-async def test_too_many_turns_in_a_conversation_are_refused_once(
-    conversations_with: Callable[..., Conversations], platform: Any, time: Any, server: ScriptedServer
-) -> None:
-    """Such as of two bots of which the other passes for a person."""
-    conversations = conversations_with(turns_per_minute=2, burst_seconds=0.0)
-    server.script(*(answer(f"Answer {number}") for number in range(4)))
-    for _ in range(5):
-        conversations.add(ana("and again"))
-        await conversations.settle()
-    assert platform.said == ["Answer 0", "Answer 1", TOO_MANY]
-    conversations.add(ana("elsewhere", place=PRIVATE))
-    await conversations.settle()
-    time.now += 60
-    conversations.add(ana("and now"))
-    await conversations.settle()
-    assert platform.said[3:] == ["Answer 2", "Answer 3"]
-    assert len(conversations._conversations) == 1, "an idle conversation leaves nothing behind"
-
-
 async def test_only_so_many_messages_wait_and_who_wrote_more_is_told_once(
     conversations_with: Callable[..., Conversations], platform: Any, server: ScriptedServer
 ) -> None:
@@ -182,6 +163,7 @@ async def test_only_so_many_messages_wait_and_who_wrote_more_is_told_once(
     assert queued.count(False) == 5
     await conversations.settle()
     assert platform.said == ["Hello all.", TOO_MANY, "I see."]
+    assert conversations._conversations == {}, "an idle conversation leaves nothing behind"
 
 
 async def test_a_platform_that_fails_does_not_stop_the_next_turn(

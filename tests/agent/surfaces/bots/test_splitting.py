@@ -83,19 +83,6 @@ def test_backticks_within_a_line_are_no_fence() -> None:
     assert split("a " * 40 + "``` b\n" + "c " * 40, 100)[1].startswith("c ")
 
 
-@pytest.mark.parametrize(("begin", "end"), [("| ", " |"), ("", "")], ids=["framed", "open"])
-def test_a_table_has_its_header_in_every_part(begin: str, end: str) -> None:
-    header = f"{begin}day | tea{end}\n{begin}---|:-:{end}\n"
-    rows = [f"{begin}{day} | green{end}\n" for day in range(40)]
-    parts = split(f"See:\n{header}{''.join(rows)}\nThat is all.", 120)
-    assert len(parts) > 4
-    assert all(part.startswith(header) for part in parts[1:-1])
-    assert [row for part in parts for row in part.splitlines(True) if row in rows] == rows
-    assert not parts[-1].startswith(header) or "|" in parts[-1].removeprefix(header)
-    wide = f"| {'w' * 60} |\n|---|\n"
-    assert sum("www" in part for part in split(wide + "| x |\n" * 40, 120)) == 1, "too wide to repeat"
-
-
 def test_lengths_are_utf16_code_units_and_a_limit_leaves_room() -> None:
     assert utf16_length("a👍") == 3
     assert [utf16_length(part) for part in split("👍" * 75, 100)] == [90, 60]

@@ -17,6 +17,7 @@ with warnings.catch_warnings():
     import discord
     from discord.gateway import DiscordWebSocket
 
+from agent.surfaces.bots import platform_jobs
 from agent.surfaces.bots.discord.bot import DiscordBot
 
 
@@ -81,8 +82,11 @@ GoOnline = Callable[..., Awaitable[Bot]]
 
 
 @pytest.fixture
-async def go_online(platform: DiscordServer, pet: Companion) -> AsyncIterator[GoOnline]:
+async def go_online(
+    platform: DiscordServer, pet: Companion, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[GoOnline]:
     """`await go_online()`: a bot that is ready; several may be."""
+    monkeypatch.setattr(platform_jobs, "LOOK_SECONDS", 0.05)
     bots: list[Bot] = []
 
     async def go(companion: Companion = pet) -> Bot:
@@ -94,6 +98,8 @@ async def go_online(platform: DiscordServer, pet: Companion) -> AsyncIterator[Go
         if running.done():
             ready.cancel()
             running.result()
+        while not client.jobs._noted_at:  # noqa: ASYNC110 - it has caught up
+            await asyncio.sleep(0.01)
         bots.append(Bot(client, platform, running))
         return bots[-1]
 

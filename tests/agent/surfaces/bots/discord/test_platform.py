@@ -114,7 +114,7 @@ async def here(pet: Companion) -> list[str]:
 async def test_a_receipt_has_buttons_for_who_told_it(bot, pet, platform, server) -> None:
     reply = await receipt(bot, server)
     assert reply.text == "Get well soon!\n\n-# Remembered until <t:1795771800:f>: Ana has the flu"
-    assert labels(reply) == [["Forget", "Edit", "Make private"]]
+    assert labels(reply) == [["Forget", "Make private"]]
     assert "somebody else" in (await press(platform, reply, "Make private", by=BEN)).text
     assert await here(pet) == ["Ana has the flu"]
     assert (await press(platform, reply, "Make private")).text.startswith("Between us now: Ana has the flu")
@@ -125,11 +125,11 @@ async def test_a_receipt_has_buttons_for_who_told_it(bot, pet, platform, server)
     server.script(answer("A lot of lockers.\n```", *facts))
     await bot.hears("my lockers …")
     [reply] = platform.posted(DM)
-    assert labels(reply) == [[f"Forget {n}", f"Edit {n}"] for n in range(1, 6)]
+    assert labels(reply) == [[f"Forget {n}"] for n in range(1, 6)]
     assert reply.text.endswith("-# … and 2 more: /memories")
     assert reply.text.startswith("A lot of lockers.\n```\n```\n\n-# Remembered: Ana's locker 0")
     shown = await press(platform, reply, "Forget 2")
-    assert labels(reply) == [[f"Forget {n}", f"Edit {n}"] for n in range(1, 6)]
+    assert labels(reply) == [[f"Forget {n}"] for n in range(1, 6)]
     assert shown.text.startswith("Shall I forget this?\n- Ana's locker 1 has the code 111")
     assert "“my lockers …”" in shown.text
     assert labels(shown) == [["Forget", "Keep it"]]
@@ -175,23 +175,6 @@ async def test_who_asks_to_forget_confirms_with_a_button_also_after_a_restart(
     await bot.client.conversations.settle()
     assert len(await here(pet)) == 2
     assert rows("SELECT * FROM hidden") == []
-
-
-async def test_a_memory_is_edited_in_a_modal(bot, pet, platform, server) -> None:
-    reply = await receipt(bot, server)
-    before = reply.text
-    assert "somebody else" in (await press(platform, reply, "Edit", by=BEN)).text
-    same = await platform.fill_in(await platform.press(reply, "Edit"), "Ana has the flu")
-    assert (await platform.answered(same)).text.startswith("Nothing was changed")
-    assert (reply.text, labels(reply)) == (before, [["Forget", "Edit", "Make private"]])
-    asked = await platform.press(reply, "Edit")
-    changed = await platform.answered(await platform.fill_in(asked, "Ana has the measles"))
-    [entry] = [label["component"] for label in asked.modal["components"]]
-    assert (entry["value"], entry["max_length"]) == ("Ana has the flu", 2_000)
-    assert changed.ephemeral
-    assert "Ana has the measles" in changed.text
-    assert (reply.text, reply.buttons) == ("Get well soon!\n\n-# (changed)", [])
-    assert await here(pet) == ["Ana has the measles"]
 
 
 LETTERS = st.text(max_size=40).map(lambda text: text * 10)

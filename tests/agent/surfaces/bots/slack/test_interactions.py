@@ -1,4 +1,4 @@
-"""Commands, buttons and the edit modal, as Slack sends them."""
+"""Commands and buttons, as Slack sends them."""
 
 import re
 from typing import Any
@@ -50,8 +50,7 @@ async def test_memories_are_listed_with_buttons_to_forget_them(ask, slack, pet) 
     assert "Ana likes &lt;!channel&gt; &amp; tea" in answer["text"]
     assert "Ana likes <!channel> & tea" in str(answer["blocks"]), "as it is, in a rich_text block"
     [at] = [at for at, block in enumerate(answer["blocks"]) if "Lyon" in str(block)]
-    forget, edit = answer["blocks"][at + 1]["elements"]
-    assert edit["text"]["text"] == "Edit"
+    [forget] = answer["blocks"][at + 1]["elements"]
     shown = await ask(slack.pressed(forget, user="UANA"))
     assert shown["text"].startswith("Shall I forget this?\nAna lives in Lyon")
     assert shown["replace_original"] is False
@@ -95,48 +94,7 @@ async def test_remember_reads_slacks_markup(ask: Any, slack: SlackServer, pet: C
     assert "/pet-remember Ana prefers tea" in asked["text"]
 
 
-@pytest.fixture
-async def told(ask: Any, slack: SlackServer) -> dict[str, dict[str, Any]]:
-    """Label → button of what Ana told in the channel."""
-    answer = await ask(slack.command("/remember", "Ana has the flu", user="UANA", channel=GENERAL))
-    return {button["text"]["text"]: button for button in buttons_of(answer["blocks"])}
-
-
-async def here(pet: Companion) -> list[str]:
-    return [memory.content for memory in await pet.memories.list(user="slack:T1:UBEN", place=HERE)]
-
-
-async def open_modal(slack: SlackServer, told: dict[str, Any]) -> None:
-    await slack.deliver(slack.pressed(told["Edit"], user="UANA", channel=GENERAL))
-    await slack.until(lambda: slack.modals)
-
-
-async def test_a_memory_is_edited_in_a_modal_that_works_after_a_restart(
-    ask: Any, go_online: Any, slack: SlackServer, pet: Companion, told: dict[str, Any]
-) -> None:
-    refused = await ask(slack.pressed(told["Edit"], user="UBEN", channel=GENERAL, thread="1.1"))
-    assert "somebody else said it" in refused["text"]
-    await open_modal(slack, told)
-    assert slack.modals["UANA"]["blocks"][0]["element"]["initial_value"] == "Ana has the flu"
-    empty = await slack.send(slack.filled_in("  ", user="UANA"))
-    await slack.until(lambda: empty in slack.said_back)
-    assert slack.said_back[empty]["response_action"] == "errors"
-    same = await ask(slack.filled_in("Ana has the flu", user="UANA"))
-    assert same["text"].startswith("Nothing was changed")
-    assert same["replace_original"] is False
-    await go_online()
-    changed = await ask(slack.filled_in("Ana has the <!channel> measles", user="UANA"))
-    assert "Ana has the &lt;!channel&gt; measles" in changed["text"]
-    assert changed["replace_original"] is True
-    assert await here(pet) == ["Ana has the <!channel> measles"]
-    undone = await ask(slack.pressed(button(changed, "Undo"), user="UANA", channel=GENERAL, thread="1.1"))
-    assert "Ana has the flu" in undone["text"]
-
-
-async def test_a_slack_that_takes_no_modal_or_answer_breaks_nothing(ask, slack, told, caplog) -> None:
-    slack.refused["views.open"] = "expired_trigger_id"
-    await slack.deliver(slack.pressed(told["Edit"], user="UANA", channel=GENERAL))
-    await slack.until(lambda: "cannot show the modal" in caplog.text)
+async def test_a_slack_that_takes_no_answer_breaks_nothing(ask, slack, caplog) -> None:
     command = slack.command("/privacy", user="UANA")
     for nowhere in (f"{slack.url}/nowhere", "http://127.0.0.1:1/nowhere"):
         await slack.deliver(command | {"response_url": nowhere})

@@ -30,7 +30,6 @@ SCOPES = {
     "usergroups_list": {"usergroups:read"},
     "users_conversations": {"channels:read", "groups:read", "mpim:read"},
     "users_info": {"users:read"},
-    "views_open": set(),
 }
 """What Slack wants for each method; and below for each event."""
 EVENTS = {
