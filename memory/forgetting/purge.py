@@ -83,8 +83,8 @@ class Purge:
     async def _delete_rows(
         self, connection: AsyncConnection, forgetting: str, rows: dict[Kind, set[str]]
     ) -> set[str]:
-        person = select(forgettings.c.person).where(forgettings.c.id == forgetting)
-        user = (await connection.execute(person)).scalar_one()
+        this = select(forgettings.c.person, forgettings.c.why).where(forgettings.c.id == forgetting)
+        user, why = (await connection.execute(this)).one()
         links = {tuple(id.split(" ", 1)) for id in rows.get("link", ())}
         said, items = rows.get("message", set()), rows.get("task", set()) | rows.get("entry", set())
         summaries = rows.get("summary", set())
@@ -99,7 +99,7 @@ class Purge:
         await _delete_sources(connection, gone)
         await drop_jobs(connection, gone)
         for kind, ids in rows.items():
-            if kind != "message":
+            if kind != "message" or why != "forgotten":  # whose ids stay, so that no import brings them back
                 await entries.show(connection, kind, ids, hidden.c.forgetting_id == forgetting)
         return gone
 

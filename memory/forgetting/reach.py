@@ -277,12 +277,11 @@ _ENTRIES = select(context_entries.c.id)
 
 def stated_alone(ids: Collection[str], user: str, items: Select[Any]) -> Select[Any]:
     """Select those of the `items` that these messages state and no other visible one of the person."""
-    source = rests_on.c
-    left = select(messages.c.id).where(messages.c.id.not_in(ids), messages.c.user_id == user, kept())
+    id, source, other = items.selected_columns[0], rests_on.c, rests_on.alias("other").c
     stated = select(source.derived_id).where(source.source_id.in_(ids), source.how == "stated")
-    also = select(source.derived_id).where(source.source_id.in_(left), source.how == "stated")
-    id = items.selected_columns[0]
-    return items.where(id.in_(stated), id.not_in(also))
+    by_another = (other.derived_id == id, other.how == "stated", other.source_id.not_in(ids))
+    left = (messages.c.id == other.source_id, messages.c.user_id == user, kept())
+    return items.where(id.in_(stated), ~exists().where(*by_another, *left))
 
 
 async def _alone(

@@ -6,6 +6,7 @@ Counted are the steps of SQLite's virtual machine, which are the same on a busy 
 import sqlite3
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -119,10 +120,10 @@ async def costs(stack: Stack, facts: list[str]) -> dict[str, int]:
     await measured("what a turn writes", writes)
     await measured("find rows of hits", lambda: stack.store.by_ids(facts[-20:], me, now))
     await measured("list", lambda: stack.store.newest(me, now, 50))
-    oldest = await stack.forgetting.named("memory", facts[0], "anna")
-    await measured(
-        "show what would go with the oldest fact", lambda: stack.forgetting.preview(oldest, "anna")
-    )
+    told_in = (await stack.store.get(facts[0], me, now)).message_id or ""
+    for kind, id in (("memory", facts[0]), ("message", told_in)):
+        oldest = await stack.forgetting.named(kind, id, "anna")
+        await measured(f"show what goes with a {kind}", partial(stack.forgetting.preview, oldest, "anna"))
     await measured("forget", lambda: stack.forgetting.forget("memory", facts[-5], "anna"))
     await stack.remember("Anna is ill", ttl="1h")
     stack.clock.advance(hours=2)
