@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from memory.audience import Audience, Place, owners_of
 from memory.facts.compare import content_key
 from memory.records import Decision
+from memory.sql.messages.conversations import conversations_of
 from memory.sql.tables import memories
 from tests.memory.conftest import Stack
 
@@ -145,6 +146,9 @@ class World:
             *(self.place(place).key for place in PLACES[1:]),
         ):
             texts |= {m.text for m in await stack.transcript.last(conversation, audience, 50)}
+            texts |= {m.text for m in await stack.transcript.page(audience, 50, conversation=conversation)}
+        texts |= {one.title for one in await conversations_of(stack.database, audience, now, 50)}
+        assert len(await stack.store.times(audience, now)) == len(read)
         return {content_key(text) for text in texts}
 
     async def let_the_index_lie(self) -> None:
