@@ -85,7 +85,7 @@ class Fit:
         """Return how many characters of messages fit beside so many of tools, as far as that is known."""
         if self._most is not None or self._window is None:
             return self._most
-        answer = self._limit or self._window // 4
+        answer = min(self._limit or self._window // 4, self._most_of(self._window))
         return max(0, (self._window - answer) * CHARACTERS_A_TOKEN - tools)
 
     def refused(self, size: int, error: TooLong) -> None:
@@ -109,8 +109,12 @@ class Fit:
             fitted["messages"] = messages if apart else _joined_with_results(messages)
         if self._limit and fitted.get(self.limit_name) == self._limit:
             limit = self._limit * (2 if self._thinks else 1) * (2 if again else 1)
-            fitted[self.limit_name] = min(limit, self._window // 2) if self._window else limit
+            fitted[self.limit_name] = min(limit, self._most_of(self._window)) if self._window else limit
         return fitted
+
+    def _most_of(self, window: int) -> int:
+        """Return how many tokens of a window an answer may take. Small models write on where they may."""
+        return window // (6 if self.narrow else 2)
 
     def _fields(self, body: dict[str, Any]) -> dict[str, Any]:
         without = self._refused - {"tool_choice"}

@@ -7,7 +7,7 @@ out.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -36,52 +36,53 @@ class Asked(NamedTuple):
 
 def chat_body(model: str, asked: Asked, *, limit_name: str, short_ids: bool) -> Json:
     """Return the body of a request to chat completions."""
-    settings = asked.settings
-    schema = _schema(asked.schema)
-    tools = [{"type": "function", "function": function} for function in map(_function, asked.tools)]
-    reasoning = settings.reasoning and settings.reasoning.effort
-    choice = settings.tool_choice
-    named = isinstance(choice, str) and choice not in ("auto", "required", "none")
-    body = {
-        "model": model,
-        "messages": chat_messages(asked.system, asked.items, short_ids),
-        **_sampling(settings),
-        limit_name: settings.max_tokens,
-        "reasoning_effort": reasoning,
-        "verbosity": settings.verbosity,
-        "tools": tools or None,
-        "tool_choice": {"type": "function", "function": {"name": choice}} if named else choice,
-        "parallel_tool_calls": settings.parallel_tool_calls if tools else None,
-        "response_format": schema and {"type": "json_schema", "json_schema": schema},
-        "stream": asked.stream or None,
-        "stream_options": {"include_usage": True} if asked.stream and settings.include_usage else None,
-    }
-    return _without_nothing(body) | dict(settings.extra_args or {}) | _extra_body(settings)
+    settings, schema = asked.settings, _schema(asked.schema)
+    return _body(
+        model,
+        asked,
+        [{"type": "function", "function": _function(tool)} for tool in asked.tools],
+        lambda name: {"type": "function", "function": {"name": name}},
+        messages=chat_messages(asked.system, asked.items, short_ids),
+        reasoning_effort=settings.reasoning and settings.reasoning.effort,
+        verbosity=settings.verbosity,
+        response_format=schema and {"type": "json_schema", "json_schema": schema},
+        stream_options={"include_usage": True} if asked.stream and settings.include_usage else None,
+        **{limit_name: settings.max_tokens},
+    )
 
 
 def responses_body(model: str, asked: Asked) -> Json:
     """Return the body of a request to the Responses API."""
-    settings = asked.settings
-    schema = _schema(asked.schema)
-    tools = [{"type": "function", **_function(tool), "strict": False} for tool in asked.tools]
-    choice = settings.tool_choice
-    named = isinstance(choice, str) and choice not in ("auto", "required", "none")
+    settings, schema = asked.settings, _schema(asked.schema)
     text = {"format": schema and {"type": "json_schema", **schema}, "verbosity": settings.verbosity}
+    return _body(
+        model,
+        asked,
+        [{"type": "function", **_function(tool), "strict": False} for tool in asked.tools],
+        lambda name: {"type": "function", "name": name},
+        instructions=asked.system,
+        input=response_items(asked.items),
+        max_output_tokens=settings.max_tokens,
+        include=["reasoning.encrypted_content"] if settings.store is False else None,
+        reasoning=settings.reasoning and settings.reasoning.model_dump(exclude_none=True),
+        text=_without_nothing(text) or None,
+    )
+
+
+def _body(model: str, asked: Asked, tools: list[Json], named: Callable[[str], Json], **fields: Any) -> Json:
+    """Return the `fields` with what both APIs call the same; `named` is the choice of one tool."""
+    settings, choice = asked.settings, asked.settings.tool_choice
     body = {
         "model": model,
-        "instructions": asked.system,
-        "input": response_items(asked.items),
-        **_sampling(settings),
-        "max_output_tokens": settings.max_tokens,
-        "include": ["reasoning.encrypted_content"] if settings.store is False else None,
-        "reasoning": settings.reasoning and settings.reasoning.model_dump(exclude_none=True),
-        "text": _without_nothing(text) or None,
+        **fields,
+        **{name: getattr(settings, name) for name in _SAMPLING},
         "tools": tools or None,
-        "tool_choice": {"type": "function", "name": choice} if named else choice,
+        "tool_choice": choice if choice in (None, "auto", "required", "none") else named(str(choice)),
         "parallel_tool_calls": settings.parallel_tool_calls if tools else None,
         "stream": asked.stream or None,
     }
-    return _without_nothing(body) | dict(settings.extra_args or {}) | _extra_body(settings)
+    extra = settings.extra_body if isinstance(settings.extra_body, Mapping) else {}
+    return _without_nothing(body) | dict(settings.extra_args or {}) | dict(extra)
 
 
 def chat_messages(
@@ -209,14 +210,6 @@ def _schema(schema: AgentOutputSchemaBase | None) -> Json | None:
         return None
     about = {"strict": schema.is_strict_json_schema(), "schema": schema.json_schema()}
     return {"name": "final_output", **about}
-
-
-def _sampling(settings: ModelSettings) -> Json:
-    return {name: getattr(settings, name) for name in _SAMPLING}
-
-
-def _extra_body(settings: ModelSettings) -> Json:
-    return dict(settings.extra_body) if isinstance(settings.extra_body, Mapping) else {}
 
 
 def _without_nothing(body: Json) -> Json:

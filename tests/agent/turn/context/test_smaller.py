@@ -150,6 +150,7 @@ async def test_a_narrow_window_gets_the_short_prompt_two_tools_and_plain_text(pe
     assert (first.form, last.form) == (None, None)
     assert len(first.system) < 400 * 4
     assert "JSON" not in first.text
+    assert first.json["max_tokens"] == 2_000 // 6
     await pet.components.recorder.flush()
     whole = await pet.traces.get_with_jobs(reply.trace_id, pet.clock())
     assert whole.trace.summary.status == "ok"
