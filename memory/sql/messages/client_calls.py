@@ -30,18 +30,18 @@ async def keep_calls(
     await record(connection, message, sources, "found")
 
 
-class KeptCalls(NamedTuple):
+class WaitingCalls(NamedTuple):
     items: Any
     """The calls and results, as JSON values."""
     sources: frozenset[str]
     """The ids of what they were written from."""
 
 
-async def kept_calls(database: Database, message: str) -> KeptCalls | None:
+async def kept_calls(database: Database, message: str) -> WaitingCalls | None:
     """Return the calls that a message waits for; None where it is answered, or a source of them is hidden."""
     where = (messages.c.id == message, messages.c.client_items.is_not(None), kept(), ~_REPEATS_HIDDEN)
     sources = select(_SOURCE).where(rests_on.c.derived_id == message, rests_on.c.how == "found")
     async with database.read() as connection:
         if (items := await connection.scalar(select(messages.c.client_items).where(*where))) is None:
             return None
-        return KeptCalls(items, frozenset(await connection.scalars(sources)))
+        return WaitingCalls(items, frozenset(await connection.scalars(sources)))
