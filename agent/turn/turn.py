@@ -27,7 +27,7 @@ from agent.models.choice.choose import ChosenModel
 from agent.models.wire.errors import too_long_in
 from agent.settings import Settings
 from agent.tracing.recorder import Recorder, TraceRecording
-from agent.turn.client.history import compare, follow, with_continued_conversation
+from agent.turn.client.history import compare, follow, with_continued_conversation, with_stored_question
 from agent.turn.client.links import without_their_links
 from agent.turn.client.our_calls import for_model, with_ours
 from agent.turn.client.parameters import checked
@@ -103,6 +103,7 @@ async def take_turn(
     request = without_their_links(request)
     if deps.settings.memory:
         request = await with_continued_conversation(deps.transcript, request, deps.clock())
+        request = await with_stored_question(deps.transcript, request)
     with deps.recorder.turn(request, deps.model.name) as trace, calls_for(request.user):
         try:
             async with asyncio.timeout(within) as limit:

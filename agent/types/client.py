@@ -127,6 +127,10 @@ class ClientTurn(Revalidated):
     quoted: tuple[str, ...] = ()
     """The ids of what `replies_to` holds, of rows or by `quote_id` of `memory.sql.jobs.deliveries`: the trace
     rests on them."""
+    begins: bool = False
+    """Whether the client says that its conversation begins with the message."""
+    question: str = ""
+    """The message's name with the client, as an origin."""
 
 
 @cache

@@ -34,17 +34,23 @@ async def reword(
     await replace_messages(connection, {old.id}, user, now)
     new, owner = replace(old, id=new_id(), text=text), owner_of(user, place)
     await transcript.append(connection, new, user=user, place=place, now=now)
-    at = await _swap(connection, old.id, new.id)
+    at = await put_in_place(connection, old.id, new.id)
     for answer in answers:
         await record(connection, answer, [new.id], "answered")
-    follow = update(messages).where(messages.c.follows == old.id, messages.c.id.in_(answers))
-    await connection.execute(follow.values(follows=new.id))
     active = active_conversations.c
     this = active.conversation_id == old.conversation_id, active.owner == owner
     covered = await connection.scalar(select(active.covered).where(*this)) or 0
     message = new.id if at <= covered else None
     await read_again(connection, old.conversation_id, owner, now, message=message)
     return new
+
+
+async def put_in_place(connection: AsyncConnection, old: str, new: str) -> int:
+    """In the caller's transaction, give a message the place of an old one, also for what follows that.
+    Returns where it is in the order."""
+    at = await _swap(connection, old, new)
+    await connection.execute(update(messages).where(messages.c.follows == old).values(follows=new))
+    return at
 
 
 async def _swap(connection: AsyncConnection, old: str, new: str) -> int:

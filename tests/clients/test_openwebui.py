@@ -26,6 +26,12 @@ HACHI = (sys.executable, "-c", "import sys; from agent.surfaces.cli import main;
 ALWAYS = {"stream": True, "model": "hachi", "params": {}, "tool_ids": [], "features": {"memory": True}}
 """With each message; the front end adds `variables` and `model_item`, which change nothing of it here."""
 TASKS = ("title_generation", "tags_generation", "follow_up_generation")
+HEADERS = {
+    "x-hachi-task": "{{TASK}}",
+    "x-hachi-question": "{{USER_MESSAGE_ID}}",
+    "x-hachi-follows": "{{USER_MESSAGE_PARENT_ID}}",
+    "x-hachi-browser": "{{USER_AGENT}}",
+}
 OWN_TEMPLATE = "Which two words name this?"
 """An admin's, with nothing of Open WebUI's own in it."""
 CHORES = {"title": "Nuts", "tags": ["food"], "follow_ups": ["And almonds?"], "queries": ["trains"]}
@@ -93,9 +99,10 @@ class Site:
         env |= {"RAG_OPENAI_API_BASE_URL": f"{address}/v1", "RAG_OPENAI_API_KEY": key}
         env |= {"RAG_EMBEDDING_ENGINE": "openai", "RAG_EMBEDDING_MODEL": "hachi"}
         env |= {"ENABLE_FORWARD_USER_INFO_HEADERS": "true", "BYPASS_MODEL_ACCESS_CONTROL": "true"}
-        env |= {"OPENAI_API_CONFIGS": json.dumps({"0": {"headers": {"x-hachi-task": "{{TASK}}"}}})}
+        env |= {"OPENAI_API_CONFIGS": json.dumps({"0": {"headers": HEADERS}})}
         env |= {"TITLE_GENERATION_PROMPT_TEMPLATE": f"{OWN_TEMPLATE} {{{{MESSAGES:END:2}}}}"}
-        env |= {"ENABLE_CONTEXT_COMPACTION": "true"}
+        env |= {"ENABLE_CONTEXT_COMPACTION": "true", "ENABLE_SUBAGENTS": "true"}
+        env |= {"USER_PERMISSIONS_FEATURES_AUTOMATIONS": "true"}
         env |= {"ENABLE_CHANNELS": "true", "OFFLINE_MODE": "true", "ENABLE_OLLAMA_API": "false"}
         env |= {"DATA_DIR": str(folder / "webui"), "WEBUI_SECRET_KEY": "secret"}
         command = [str(OPEN_WEBUI), "serve", "--host", "127.0.0.1", "--port", port]
@@ -189,6 +196,14 @@ class Chat:
     def go_on(self) -> str:
         return self.regenerate(self.answered, assistant_message_id=self.answered)
 
+    def shorten(self) -> str:
+        """Ask for a more concise answer, which is shown in place of the last one."""
+        told = {
+            "regeneration_prompt": "Make the response more concise.",
+            "regeneration_message_id": self.answered,
+        }
+        return self.regenerate(**told)
+
     def save(self, message: str, text: str) -> None:
         """Change the words of a message, and ask nothing."""
         chat = self.person.http.get(self.page).json()["chat"]
@@ -263,6 +278,68 @@ def test_an_answer_is_given_anew_and_continued(person: Any, model: ScriptedServe
     assert chat.go_on() == "Nuts, and almonds."
     chat.say("Sure?")
     assert ("assistant", "Nuts, and almonds.") in model.asked[-1].conversation
+
+
+def test_an_answer_is_shortened_and_the_first_question_edited(person: Any, model: ScriptedServer) -> None:
+    model.script(
+        answer("Nuts, and all that is made of them."), answer("Nuts."), answer("Milk."), answer("Yes.")
+    )
+    ana = person("Ana")
+    chat = Chat(ana)
+    chat.say("What can Lucie not eat?")
+    assert chat.shorten() == "Nuts."
+    assert ana.transcript() == ["What can Lucie not eat?", "Nuts."]
+    chat.edit("What can Lea not drink?")
+    assert ana.transcript() == ["What can Lea not drink?", "Milk."]
+    chat.say("Sure?")
+    assert ana.transcript() == ["What can Lea not drink?", "Milk.", "Sure?", "Yes."]
+
+
+def test_an_answer_is_continued_right_after_a_compaction(person: Any, model: ScriptedServer) -> None:
+    model.script(*map(answer, ("Nice.", "A zebu", ", too.", "Bye.")))
+    ana = person("Ana")
+    chat = Chat(ana)
+    chat.say("I have a yak.")
+    chat.say("What else?")
+    chat.compact()
+    assert chat.go_on() == "A zebu, too."
+    chat.say("Thank you.")
+    assert ana.transcript() == ["I have a yak.", "Nice.", "What else?", "A zebu, too.", "Thank you.", "Bye."]
+
+
+def test_a_picture_of_a_tool_is_no_question(site: Site, person: Any, model: ScriptedServer) -> None:
+    picture = f"data:image/png;base64,{b64encode(DOT).decode()}"
+    code = (
+        f'class Tools:\n    def draw(self) -> str:\n        """Draw a dot."""\n        return "{picture}"\n'
+    )
+    everybody = [{"principal_type": "user", "principal_id": "*", "permission": "read"}]
+    made = {"id": "draw", "name": "Draw", "content": code, "meta": {}, "access_grants": everybody}
+    headers = {"authorization": f"Bearer {site.token}"}
+    httpx.post(f"{site.url}/api/v1/tools/create", json=made, headers=headers).raise_for_status()
+    model.script(Call("draw", {}), answer("A dot."), answer("Bye."))
+    ana = person("Ana")
+    chat = Chat(ana)
+    assert chat.say("Draw a dot.", tool_ids=["draw"]) == "A dot."
+    assert "data:image/png" in str(model.asked[-1].json)
+    chat.say("Thank you.")
+    assert ana.transcript() == ["Draw a dot.", "A dot.", "Thank you.", "Bye."]
+
+
+def test_a_sub_agent_and_an_automation_read_and_leave_nothing(
+    site: Site, person: Any, model: ScriptedServer
+) -> None:
+    ana = person("Ana")
+    ana.hachi.post(f"/api/users/{ana.id}/memories", json={"content": "Ana plays the oboe", "importance": 0.9})
+    model.script(Call("delegate_task", {"task": "Find out about yaks."}), answer("They eat grass."))
+    model.script(answer("Grass."), answer("Good morning."))
+    assert Chat(ana).say("What do yaks eat?") == "Grass."
+    assert ["oboe" in asked.text for asked in model.asked] == [True, False, True]
+    data = {"prompt": "Say good morning.", "model_id": "hachi", "rrule": "FREQ=DAILY"}
+    made = ana.post("/api/v1/automations/create", name="Morning", data=data)
+    ana.post(f"/api/v1/automations/{made['id']}/run")
+    eventually(lambda: len(model.asked) == 4)
+    assert "oboe" not in model.asked[-1].text
+    assert ana.transcript() == ["What do yaks eat?", "Grass."]
 
 
 def test_an_answer_that_was_stopped_and_words_that_were_saved_are_stored_as_shown(

@@ -18,6 +18,7 @@ NAME_HEADER = "x-openwebui-user-name"
 TOKEN_HEADER = "x-openwebui-user-jwt"
 CHAT_HEADER = "x-openwebui-chat-id"
 TASK_HEADER = "x-hachi-task"
+QUESTION_HEADER, FOLLOWS_HEADER, BROWSER_HEADER = "x-hachi-question", "x-hachi-follows", "x-hachi-browser"
 WHO = "Who speaks, with a service's key: any stable id, in UTF-8."
 CALLED = "The name to show for them."
 SIGNED = "Both, signed: a JWT by HS256 with `sub`, `name` and `exp`."
@@ -41,6 +42,12 @@ class Caller:
     """The client's name for the conversation."""
     task: str | None = None
     """What the client asks for itself; empty if a person speaks, None if it does not say."""
+    question: str = ""
+    """The client's id of the message that is answered."""
+    begins: bool = False
+    """Whether the conversation begins with that message, as the client says."""
+    program: bool = False
+    """Whether a program writes in the user's name, as the client says."""
     must_sign: bool = False
     """Whether it may name a user by a signed token alone."""
 
@@ -89,6 +96,9 @@ def caller_of(key: Key | None, headers: Headers, secret: str, now: datetime) -> 
         _signed_text(signed, "name") or _name(headers),
         _header(headers, CHAT_HEADER, MAX_CHAT),
         _header(headers, TASK_HEADER, MAX_NAME) or ("" if TASK_HEADER in headers else None),
+        question=(question := _header(headers, QUESTION_HEADER, MAX_CHAT) or ""),
+        begins=bool(question) and headers.get(FOLLOWS_HEADER, "-").strip() == "",
+        program=headers.get(BROWSER_HEADER, "-").strip() == "",
         must_sign=bool(secret and key and not (own or key.admin)),
     )
     return replace(caller, user=caller.acting_for(by_header))

@@ -2,21 +2,25 @@
 
 The stored messages are a tree: each follows another, and what was edited or answered anew is a branch. What a
 client sends is a path in it, from the first sent message that is stored. What it leaves out, at the beginning
-or between two messages, stays: only a message in whose place it sends another is replaced.
+or between two messages, stays: only a message in whose place it sends another is replaced. One with other
+words in the place of a stored one is that message, as the person has it: where the stored messages before and
+after it are sent too, and at the end of what is sent.
 """
 
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain
 
 from agent.types.client import Said
 from memory.records import Message
 from memory.text import storable
 
-COMPARED_MESSAGES = 1_000
+MOST_MESSAGES = 1_000
 """The newest messages that are compared, of a transcript and of what a client sends."""
+MOST_ALIKE = 8
+"""Places of the first sent message at which the others are looked for, besides the beginning of the talk."""
 ROOT = -1
 """The position that the first message of a conversation follows."""
 EXCHANGE = ("user", "assistant")
@@ -29,29 +33,47 @@ def key_of(one: Said | Message) -> Key:
     return one.role, storable(one.text).strip()
 
 
+def is_same(one: Key, other: Key) -> bool:
+    """Return whether two messages are the same, or one of two questions is the other in a template."""
+    return one == other or (one[0] == other[0] == "user" and _in_template(one[1], other[1]))
+
+
 @dataclass(slots=True)
 class Alignment:
     """Positions in what a client sends, each with one in what is stored."""
 
     pairs: dict[int, int] = field(default_factory=dict)
     """The messages that both have."""
-    edits: dict[int, int] = field(default_factory=dict)
-    """The questions whose words were changed while their answer stayed."""
+    changed: dict[int, int] = field(default_factory=dict)
+    """Those that the client has in other words."""
     answers: dict[int, int] = field(default_factory=dict)
-    """The last answer, if only the client has it as it was sent, with the question that it answers."""
+    """The last answer, if only the client has one, with the question that it answers."""
     hidden: frozenset[int] = frozenset()
     """The stored messages in whose place the client has others."""
+    back: frozenset[int] = frozenset()
+    """Hidden messages of the branch that the client is on."""
+
+    @property
+    def path(self) -> dict[int, int]:
+        return self.pairs | self.changed
 
 
-def align(stored: Sequence[Message], sent: Sequence[Key], asked: int) -> Alignment:
-    """Align the sent messages, of which the one at `asked` is the question of this turn."""
-    skipped = min(asked, max(0, len(sent) - COMPARED_MESSAGES))
-    found = _Branches(stored, sent[skipped:], asked - skipped).align()
-    for positions in (found.pairs, found.edits, found.answers):
-        moved = {skipped + at: here for at, here in positions.items()}
-        positions.clear()
-        positions.update(moved)
-    return found
+def align(stored: Sequence[Message], sent: Sequence[Key], asked: int, *, begins: bool = False) -> Alignment:
+    """Align the sent messages, of which the one at `asked` is the question of this turn. With `begins` the
+    client says that the conversation begins with it."""
+    return _Branches(stored, sent, asked).align(begins=begins)
+
+
+def branch_of(stored: Sequence[Message], question: str) -> list[Message]:
+    """Return the messages up to this question and its answer, on whichever branch they are."""
+    before = parents(stored)
+    here = next((at for at, one in enumerate(stored) if one.id == question), ROOT)
+    answers = [at for at, follows in enumerate(before) if follows == here and stored[at].role == "assistant"]
+    path = sorted(answers, key=lambda at: not stored[at].gone)[-1:]
+    while here != ROOT:
+        path.append(here)
+        here = before[here]
+    return [stored[at] for at in reversed(path)]
 
 
 class _Branches:
@@ -60,14 +82,8 @@ class _Branches:
     def __init__(self, stored: Sequence[Message], sent: Sequence[Key], asked: int) -> None:
         self._stored, self._sent, self._asked = stored, sent, asked
         self._keys = [key_of(one) for one in stored]
-        self._known = set(self._keys)
-        self._before = _before(stored)
+        self._before = parents(stored)
         self._current = [at for at, one in enumerate(stored) if not one.gone]
-        self._answers = [
-            answer if (question[0], answer[0]) == EXCHANGE else None
-            for question, answer in pairwise((*sent, ("", "")))
-        ]
-        """The answer to each sent message, where it is a question that has one."""
         self._next: dict[int, list[int]] = defaultdict(list)
         self._exchanges: dict[tuple[Key, Key], list[int]] = defaultdict(list)
         """Where the current questions are, by their words and their answers'."""
@@ -77,30 +93,29 @@ class _Branches:
                 self._exchanges[self._keys[before], self._keys[at]].append(before)
         self._found = Alignment()
 
-    def align(self) -> Alignment:
-        found, here = self._found, None
-        for at in range(len(self._sent)):
-            after = self._start(at) if here is None else self._follow(here, at)
+    def align(self, *, begins: bool) -> Alignment:
+        here, gap = (ROOT if begins else None), list[int]()
+        first = self._asked if begins else max(0, len(self._sent) - MOST_MESSAGES)
+        for at in range(min(first, self._asked), len(self._sent)):
+            after = self._start(at) if here is None else self._after(here, at, gap)
+            if here is None and after is not None:
+                self._put_before(after, at)
+            elif after is None and at == self._asked:
+                if here is not None:
+                    self._end(here, gap)
+                elif gap:
+                    self._put_last(gap[-1])
+                break
             if after is None:
-                continue
-            if here is None:
-                self._look_back(after, at)
-            here = after
-            if at not in found.edits:
-                found.pairs[at] = here
-        if here is not None and self._is_unanswered(here):
-            found.answers[self._asked - 1] = here
-        if found.pairs:
-            path = self._with_ancestors({*found.pairs.values(), *found.edits.values()})
-            found.hidden = frozenset(at for at in self._current if at not in path)
-        return found
-
-    def _is_unanswered(self, here: int) -> bool:
-        """Return whether the client has an answer to its last question before this one, which is stored at
-        `here`, and no stored answer is the same."""
-        before = [role for role, _ in self._sent[: self._asked]]
-        questions = [at for at, role in enumerate(before) if role == "user"]
-        return before[-1:] == ["assistant"] and self._found.pairs.get(max(questions, default=ROOT)) == here
+                gap.append(at)
+            else:
+                self._found.pairs[at] = here = after
+                gap.clear()
+        if begins or self._found.path:
+            path = self._with_ancestors(set(self._found.path.values()))
+            self._found.hidden = frozenset(at for at in self._current if at not in path)
+            self._found.back = frozenset(at for at in path if self._stored[at].gone)
+        return self._found
 
     def _with_ancestors(self, path: set[int]) -> set[int]:
         for here in tuple(path):
@@ -113,100 +128,102 @@ class _Branches:
         where several are alike, where the least would be replaced. The question alone tells little."""
         if at >= self._asked:
             return self._asked_again() if at == self._asked else None
-        if self._sent[at] not in self._known:
-            return None
-        end, length = self._longest_run(self._sent[at : self._asked])
-        for _ in range(length - 1):
-            end = self._before[end]
-        return end if length else None
+        alike = [one for one in reversed(range(len(self._keys))) if self._keys[one] == self._sent[at]]
+        alike = [*alike[:MOST_ALIKE], *(one for one in alike[MOST_ALIKE:] if self._before[one] == ROOT)]
+        return max((self._run(one, at) for one in alike), default=(None,))[-1]
 
-    def _longest_run(self, wanted: Sequence[Key]) -> tuple[int, int]:
-        """Return where the longest beginning of `wanted` that is stored ends, and its length: if it is stored
-        more than once, at the end of the conversation, or before the question. (The search of Knuth, Morris
-        and Pratt, on every branch at once.)"""
-        borders, best = _borders(wanted), (0, False, False, False, ROOT)
-        lengths, waiting = {ROOT: 0}, [ROOT]
-        while waiting:
-            before = waiting.pop()
-            for one in self._next.get(before, ()):
-                length, key = lengths[before], self._keys[one]
-                while length and (length == len(wanted) or wanted[length] != key):
-                    length = borders[length - 1]
-                length += wanted[length] == key
-                lengths[one] = length
-                after = self._next.get(one, ())
-                asked = any(self._keys[n] == self._sent[self._asked] for n in after)
-                best = max(best, (length, not after, asked, not self._stored[one].gone, one))
-                waiting.append(one)
-        return best[-1], best[0]
+    def _run(self, begin: int, at: int) -> tuple[int, bool, bool, bool, int]:
+        """Return how much of what is sent from `at` on follows a message, then whether that ends on the
+        current branch, at its end, and before the question, and the message."""
+        end, length = begin, 1
+        while at + length < self._asked and (after := self._same(end, at + length)) is not None:
+            end, length = after, length + 1
+        last = self._next.get(end, ())
+        asked = any(self._keys[one] == self._sent[self._asked] for one in last)
+        return length, not self._stored[end].gone, not last, asked, begin
 
     def _asked_again(self) -> int | None:
         """Return where the question is stored, of which the client sends nothing before it. It is asked again
-        if it is the only one or has no answer, or if its answer is sent too; the same words later in a talk
+        if its answer is sent too, or if it is the only one or has no answer; the same words later in a talk
         may well be said anew."""
-        last = next((at for at in reversed(self._current) if self._keys[at][0] == "user"), None)
-        if last is None or self._keys[last] != self._sent[self._asked]:
-            return None
-        answers = [self._keys[at] for at in self._current if at > last]
-        again = last == self._current[0] or not answers
-        return last if again or answers == [*self._sent[self._asked + 1 :]] else None
+        question, *answer = self._sent[self._asked : self._asked + 2]
+        if answer and (answered := self._exchanges.get((question, answer[0]))):
+            return answered[-1]
+        last = next((at for at in reversed(self._current) if self._keys[at][0] == "user"), ROOT)
+        again = last in {*self._current[:1], *self._current[-1:]}
+        return last if again and self._keys[last] == question else None
 
-    def _look_back(self, first: int, at: int) -> None:
-        """Compare the sent message before the first that is stored as it was sent with the stored one before
-        that: a question in a template, or one that was edited, if the client sends the talk from its
-        beginning."""
+    def _put_before(self, first: int, at: int) -> None:
+        """Put the sent message before the first that is stored: a question in a template, or one that was
+        changed, if the client sends the talk from its beginning."""
         before = self._before[first]
-        if (
-            not 0 < at <= self._asked
-            or before == ROOT
-            or (self._sent[at - 1][0], self._sent[at][0]) != EXCHANGE
-        ):
+        if not 0 < at <= self._asked or before == ROOT or self._keys[before][0] != "user":
             return
-        if self._keys[before][0] != "user":
-            return
-        if _in_template(self._keys[before][1], self._sent[at - 1][1]):
-            self._found.pairs[at - 1] = before
-        elif at == 1 and self._before[before] == ROOT and not self._stored[before].gone:
-            self._found.edits[at - 1] = before
+        begins = at == 1 and self._before[before] == ROOT
+        if self._sent[at - 1][0] == "user" and (begins or is_same(self._keys[before], self._sent[at - 1])):
+            self._put(at - 1, before)
 
-    def _follow(self, here: int, at: int) -> int | None:
-        """Return the stored message after `here` in whose place the sent one is, on any branch; or else an
-        exchange further on, where the client leaves out one before it."""
-        after = sorted(self._next.get(here, ()), key=lambda one: self._stored[one].gone)
-        same = next((one for one in after if self._keys[one] == self._sent[at]), None)
-        if same is not None or at >= self._asked:
+    def _after(self, here: int, at: int, gap: Sequence[int]) -> int | None:
+        """Return where the sent message is stored after `here`, on any branch: right there, behind one that
+        the client has in other words, or in an exchange further on, where the client leaves out some."""
+        if (same := self._same(here, at)) is not None or at > self._asked:
             return same
-        answer = self._answers[at]
-        if answer is None:
-            return next((one for one in after if self._goes_on(one, at)), None)
-        alike = [one for one in after if any(self._keys[n] == answer for n in self._next.get(one, ()))]
-        alike = [one for one in alike if self._keys[one][0] == "user"]
-        for one in alike:
-            if _in_template(self._keys[one][1], self._sent[at][1]):
-                return one
-        if alike and not self._stored[alike[0]].gone:
-            self._found.edits[at] = alike[0]
-            return alike[0]
-        further = self._exchanges.get((self._sent[at], answer), ())
-        return next(iter(further[bisect_right(further, here) :]), None)
+        for between in self._children(here) if gap == [at - 1] else ():
+            same = self._same(between, at)
+            if same is not None and self._keys[between][0] == self._sent[at - 1][0]:
+                self._put(at - 1, between)
+                return same
+        if at < self._asked:
+            further = self._exchanges.get((self._sent[at], self._sent[at + 1]), ())
+            return next(iter(further[bisect_right(further, here) :]), None)
+        return None
 
-    def _goes_on(self, one: int, at: int) -> bool:
-        """Return whether a current answer is followed by what follows the sent one: in the middle of a talk a
-        client shortens answers, or takes pictures and links out of them."""
-        if self._stored[one].gone or {self._keys[one][0], self._sent[at][0]} != {"assistant"}:
-            return False
-        return any(self._keys[n] == self._sent[at + 1] for n in self._next.get(one, ()))
+    def _children(self, here: int) -> list[int]:
+        """Return what follows, current messages first."""
+        return sorted(self._next.get(here, ()), key=lambda one: self._stored[one].gone)
+
+    def _same(self, here: int, at: int) -> int | None:
+        """Return the sent message where it follows `here`, with or without a template."""
+        after = self._children(here)
+        same = (one for one in after if self._keys[one] == self._sent[at])
+        wrapped = (one for one in after if at < self._asked and is_same(self._keys[one], self._sent[at]))
+        return next(chain(same, wrapped), None)
+
+    def _put(self, at: int, one: int) -> None:
+        """Put a sent message to the stored one: the same, if only a client's template or cut is between."""
+        stored, sent = self._keys[one], self._sent[at]
+        same = is_same(stored, sent) or (sent[0] == "assistant" and _is_cut(stored[1], sent[1]))
+        (self._found.pairs if same else self._found.changed)[at] = one
+
+    def _put_last(self, at: int) -> None:
+        """Put an answer before a new question, of which nothing else that is sent is stored, in the place of
+        the last stored one, if it goes on with that or was stopped in it."""
+        (role, sent), last = self._sent[at], self._current[-1:]
+        for one in self._next[self._before[last[0]]] if last else ():
+            other, stored = self._keys[one]
+            if role == other == "assistant" and (stored.startswith(sent) or sent.startswith(stored)):
+                self._found.changed[at] = one
+
+    def _end(self, here: int, gap: Sequence[int]) -> None:
+        """Put what the client has last, before a new question, in the place of what is stored there: an
+        answer, or an exchange."""
+        roles = [self._sent[at][0] for at in gap]
+        for at in gap if roles in (["assistant"], [*EXCHANGE]) else ():
+            role = self._sent[at][0]
+            there = [one for one in self._children(here) if self._keys[one][0] == role]
+            if there and not self._stored[there[0]].gone:
+                here = self._found.changed[at] = there[0]
+            elif role == "assistant" and here != ROOT and self._keys[here][0] == "user":
+                self._found.answers[at] = here
+            else:
+                return
 
 
-def _borders(wanted: Sequence[Key]) -> list[int]:
-    """Return for each beginning of a list the length of the longest shorter one that it ends with."""
-    borders = [0]
-    for key in wanted[1:]:
-        length = borders[-1]
-        while length and wanted[length] != key:
-            length = borders[length - 1]
-        borders.append(length + (wanted[length] == key))
-    return borders
+def _is_cut(whole: str, part: str) -> bool:
+    """Return whether a client has a part of an answer: in the middle of a talk it shortens answers, or takes
+    pictures and links out of them."""
+    words = iter(whole.split())
+    return all(word in words for word in part.split())
 
 
 def _in_template(one: str, other: str) -> bool:
@@ -217,15 +234,12 @@ def _in_template(one: str, other: str) -> bool:
     return short in long
 
 
-def _before(stored: Sequence[Message]) -> list[int]:
+def parents(stored: Sequence[Message]) -> list[int]:
     """Return for each stored message the position of the one that it follows."""
     positions = {one.id: at for at, one in enumerate(stored)} | {"": ROOT}
-    found: list[int] = []
-    current = ROOT
+    found, current = list[int](), ROOT
     for at, one in enumerate(stored):
-        if one.follows is None:
-            found.append(at - 1 if one.gone else current)
-        else:
-            found.append(positions.get(one.follows, current))
+        nearest = at - 1 if one.gone else current
+        found.append(nearest if one.follows is None else positions.get(one.follows, current))
         current = current if one.gone else at
     return found

@@ -1,11 +1,11 @@
 """A conversation whose history the client keeps, and sends whole with each message.
 
 What the client sends is aligned with the transcript (`alignment.py`). A message that both have is not stored
-again. What the client has replaced, because it was edited or answered anew, is hidden; an older branch that
-comes back is shown again. What the client leaves out stays, and where it sends nothing that is stored, it
-continues the stored conversation. A last answer that only the client has, since it was stopped, continued or
-joined, is stored as it was shown. Other messages that only the client has, as examples and summaries, are for
-the model alone.
+again; one that the client has in other words takes the place of the stored one. What the client has replaced,
+because it was edited or answered anew, is hidden; an older branch that comes back is shown again. What the
+client leaves out stays, and where it sends nothing that is stored, it continues the stored conversation. A
+last answer that only the client has is stored as it was shown. Other messages that only the client has, as
+examples and summaries, are for the model alone.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,12 +14,12 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from agent.turn.client.alignment import COMPARED_MESSAGES, Key, align, key_of
+from agent.turn.client.alignment import MOST_MESSAGES, ROOT, Alignment, Key, align, is_same, key_of, parents
 from agent.types import TurnRequest
 from agent.types.client import ClientTurn, Item, Said
 from memory.audience import PRIVATE, user_key
 from memory.forgetting.hiding import bring_back, replace_messages
-from memory.forgetting.rewording import reword
+from memory.forgetting.rewording import put_in_place, reword
 from memory.process.spans import new_id
 from memory.records import Message
 from memory.sql.messages.message_rows import forgotten_since
@@ -31,6 +31,18 @@ AGAIN = timedelta(hours=1)
 """A first message without an answer that is sent again within this time is the same one."""
 UNNAMED = "chat:~"
 """How the ids of conversations begin that the client does not name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A message that the client has in other words, or an answer that it alone has."""
+
+    old: Message | None
+    text: str
+    question: Message | None
+    """The one that it answers; None if it is a question itself."""
+    answers: tuple[str, ...] = ()
+    """The answer to a question, which stays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +61,11 @@ class Compared:
     """Messages in whose place the client has others."""
     back: frozenset[str] = frozenset()
     """Hidden messages that the client has again."""
-    edits: tuple[tuple[Message, str, str], ...] = ()
-    """Questions whose words the client has changed: each as it is stored, its new words, and the id of its
-    answer, which stays."""
-    answer: Message | None = None
-    """The last answer, as only the client has it."""
-    replaced: tuple[str, ...] = ()
-    """The stored answers in whose place it is."""
+    changes: tuple[Change, ...] = ()
 
     def locks(self, user: str) -> set[str]:
         """Return the keys to lock before it is followed."""
-        return {user_key(user)} if self.hidden or self.back or self.edits or self.answer else set()
+        return {user_key(user)} if self.hidden or self.back or self.changes else set()
 
 
 async def with_continued_conversation(
@@ -72,9 +78,39 @@ async def with_continued_conversation(
     sent = [key_of(one) for one in _sent(replace(client, after=()), request.text)]
     answers = [text for role, text in sent if role == "assistant"]
     told = answers[-1] if answers else sent[-1][1]
-    talks = await transcript.talks_with(user, UNNAMED, told, COMPARED_MESSAGES)
+    talks = await transcript.talks_with(user, UNNAMED, told, MOST_MESSAGES)
     found = _continued([talk for talk in talks if answers or _waits(talk, now - AGAIN)], sent)
     return replace(request, conversation=found or f"{UNNAMED}{new_id()}:{user}")
+
+
+async def with_stored_question(transcript: Transcript, request: TurnRequest) -> TurnRequest:
+    """Return the request with the stored question that it is about, where the client sends another after it,
+    or none: it has an answer continued, or made anew in a way that it says."""
+    client = request.client
+    if client is None or client.history is None or request.user is None or not request.conversation:
+        return request
+    stored = await _question_meant(transcript, request, client)
+    if stored is None:
+        return request
+    asked = [Said("user", client.shown or request.text, images=client.images)] if request.text else []
+    items = [*client.history, *asked, *client.after]
+    said = {at: one for at, one in enumerate(items) if isinstance(one, Said)}
+    at = max((at for at, one in said.items() if is_same(key_of(one), key_of(stored))), default=-1)
+    if request.text and at in (-1, len(client.history)):
+        return request
+    images = said[at].images if at >= 0 else ()
+    history, after = tuple(items[: max(at, 0)]), tuple(items[at + 1 :])
+    client = replace(client, history=history, after=after, shown="", images=images)
+    return replace(request, text=stored.text, client=client)
+
+
+async def _question_meant(transcript: Transcript, request: TurnRequest, client: ClientTurn) -> Message | None:
+    """Return the stored question with the name that the client gives; or the last one, if it sends none."""
+    known = await transcript.sent_as(client.question) if client.question else None
+    if known and known[1] == request.user:
+        return (await transcript.by_ids({known[0]}, request.audience)).get(known[0])
+    last = [] if request.text else await transcript.last(request.conversation_id, request.audience, 2)
+    return next((one for one in reversed(last) if one.role == "user"), None)
 
 
 async def compare(transcript: Transcript, request: TurnRequest) -> Compared:
@@ -87,7 +123,7 @@ async def compare(transcript: Transcript, request: TurnRequest) -> Compared:
             return Compared(question=await transcript.unanswered(request.origins, request.text))
         question = await transcript.waiting(request.conversation_id, user, request.text)
         return Compared(question=question)
-    stored = await transcript.branches(request.conversation_id, user, COMPARED_MESSAGES)
+    stored = await transcript.branches(request.conversation_id, user, MOST_MESSAGES)
     return compared(stored, client, request.text)
 
 
@@ -95,39 +131,35 @@ def compared(stored: Sequence[Message], client: ClientTurn, text: str) -> Compar
     """Return what follows from a client's history, with the question `text`, for the stored messages."""
     sent = _sent(client, text)
     asked = sum(isinstance(item, Said) for item in client.history or ())
-    found = align(stored, [key_of(one) for one in sent], asked)
-    path = found.pairs | found.edits
-    if not path:
+    if any(one.role == "user" for one in sent[asked + 1 :]):
+        sent = sent[: asked + 1]  # the answer after the question is to be another
+    found = align(stored, [key_of(one) for one in sent], asked, begins=client.begins)
+    if not (found.path or client.begins):
         last = next((one.id for one in reversed(stored) if not one.gone), "")
         return Compared(client.history, bool(last), follows=last)
     ids = {at: stored[here].id for at, here in found.pairs.items()}
-    before = [at for at in path if at < asked]
-    follows, answer = stored[path[max(before)]].id if before else "", None
-    replaced: list[str] = []
-    for at, here in found.answers.items():
-        question = stored[here]
-        replaced = [one.id for one in stored if one.follows == question.id and not one.gone]
-        answer = replace(
-            question,
-            id=new_id(),
-            role="assistant",
-            author="hachi",
-            text=storable(sent[at].text),
-            follows=follows,
-        )
+    before = [stored[here].id for at, here in sorted(found.path.items()) if at < asked]
     return Compared(
         history=tuple(_with_ids(client.history or (), ids)),
         question=ids.get(asked),
-        follows=follows,
-        hidden=frozenset(stored[at].id for at in found.hidden).difference(replaced),
-        back=frozenset(stored[at].id for at in found.pairs.values() if stored[at].gone),
-        edits=tuple(
-            (stored[here], storable(sent[at].text), stored[path[at + 1]].id)
-            for at, here in found.edits.items()
-        ),
-        answer=answer,
-        replaced=tuple(replaced),
+        follows=before[-1] if before else "",
+        hidden=frozenset(stored[at].id for at in found.hidden),
+        back=frozenset(stored[at].id for at in found.back),
+        changes=tuple(_changes(stored, found, sent)),
     )
+
+
+def _changes(stored: Sequence[Message], found: Alignment, sent: Sequence[Said]) -> Iterator[Change]:
+    """Yield what the client has in other words, in order, and the answer that it alone has."""
+    before = parents(stored)
+    for at, here in sorted(found.changed.items()):
+        answers = (stored[one].id for one in found.pairs.values() if before[one] == here)
+        if stored[here].role == "user":
+            yield Change(stored[here], storable(sent[at].text), None, tuple(answers))
+        elif before[here] != ROOT:
+            yield Change(stored[here], storable(sent[at].text), stored[before[here]])
+    for at, here in found.answers.items():
+        yield Change(None, storable(sent[at].text), stored[here])
 
 
 def _with_ids(history: Iterable[Item], ids: Mapping[int, str]) -> Iterator[Item]:
@@ -149,22 +181,45 @@ async def follow(
         await replace_messages(connection, sent.hidden, user, now)
     if sent.back:
         await bring_back(connection, sent.back, user, now)
-    for old, text, answer in sent.edits:
-        await reword(connection, transcript, old, text, user, PRIVATE, now, answers=[answer])
-    if sent.answer is None or sent.follows is None:
-        return sent.follows
-    # What was forgotten since it was asked, the client's copy may still hold.
-    lost = forgotten_since(user, sent.answer.sent_at)
+    ids, follows = dict[str, str](), sent.follows
+    """The new ids of the messages that have other words."""
+    for one in sent.changes:
+        if one.question is None and one.old:
+            old = replace(one.old, follows=ids.get(one.old.follows or "", one.old.follows))
+            new = await reword(connection, transcript, old, one.text, user, PRIVATE, now, answers=one.answers)
+            ids[old.id] = new.id
+        elif one.question:
+            question = replace(one.question, id=ids.get(one.question.id, one.question.id))
+            about = {"id": new_id(), "role": "assistant", "author": "hachi", "follows": question.id}
+            new = replace(one.old or question, text=one.text, **about)  # type: ignore[arg-type]
+            if await _store_answer(connection, transcript, new, question, user, now):
+                ids[one.old.id if one.old else question.id] = new.id
+                if one.old:
+                    await replace_messages(connection, {one.old.id}, user, now)
+                    await put_in_place(connection, one.old.id, new.id)
+    while follows in ids:
+        follows = ids[follows]
+    return follows
+
+
+async def _store_answer(
+    connection: AsyncConnection,
+    transcript: Transcript,
+    answer: Message,
+    question: Message,
+    user: str,
+    now: datetime,
+) -> bool:
+    """Store an answer as only the client has it, unless the person has had anything forgotten since its
+    question, which the text may hold. Returns whether it was stored."""
+    lost = forgotten_since(user, question.sent_at)
     stored = await transcript.append(
-        connection, sent.answer, user=user, place=PRIVATE, now=now, answering=sent.follows, lost=lost
+        connection, answer, user=user, place=PRIVATE, now=now, answering=question.id, lost=lost
     )
-    if stored is None:
-        return sent.replaced[-1] if sent.replaced else sent.follows
-    if sent.replaced:
-        await replace_messages(connection, sent.replaced, user, now)
-    await record(connection, stored.id, [sent.follows], "answered")
-    await rest_as_others(connection, stored.id, sent.follows)
-    return stored.id
+    if stored:
+        await record(connection, answer.id, [question.id], "answered")
+        await rest_as_others(connection, answer.id, question.id)
+    return stored is not None
 
 
 def _continued(talks: Iterable[Sequence[Message]], sent: Sequence[Key]) -> str | None:

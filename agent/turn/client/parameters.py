@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from itertools import count
 from typing import Any
-from urllib.parse import urlsplit
 
 import openai
 from agents import ModelSettings
@@ -18,12 +17,10 @@ from agent.models.wire.errors import TooLong, server_words
 from agent.settings import Settings
 from agent.types import TurnRequest
 from agent.types.client import AN_IMAGE, Called, ClientTurn, Item, Returned, Said, Sampling
-from memory.text import one_line, storable
+from memory.text import storable
 
 MOST_CHARACTERS = 400_000
 """What a model is given of a client at most, beside the history, which has a budget of its own."""
-LONGEST_NAME = 80
-"""Characters of the name of an image."""
 NAMES = ("temperature", "top_p", "max_tokens", "presence_penalty", "frequency_penalty")
 
 
@@ -46,23 +43,15 @@ def checked(request: TurnRequest, settings: Settings, *, stand_in: bool) -> Turn
 
 
 def _last_images(client: ClientTurn) -> ClientTurn:
-    """Return it with the images of the last message that has some, the question among them, and the names of
+    """Return it with the images of the last message that has some, the question among them, and a word for
     those before: clients send all of them with each request."""
     shown, history = bool(client.images), list[Item]()
     for item in reversed(client.history or ()):
         if isinstance(item, Said) and item.images:
-            item = replace(item, images=tuple(map(_name_of, item.images))) if shown else item
+            item = replace(item, images=(AN_IMAGE,)) if shown else item
             shown = True
         history.append(item)
     return replace(client, history=client.history and tuple(reversed(history)))
-
-
-def _name_of(url: str) -> str:
-    """Return what stands for an image that is not shown: its file's name, where its URL has one."""
-    if not url.startswith("https://"):
-        return AN_IMAGE
-    name = one_line(urlsplit(url).path.rpartition("/")[2])[:LONGEST_NAME]
-    return f"{AN_IMAGE[:-1]}: {name}]" if name else AN_IMAGE
 
 
 def _without_old_images(client: ClientTurn) -> ClientTurn:
@@ -97,14 +86,13 @@ def _check_size(client: ClientTurn, text: str) -> None:
         "messages": len(client.shown or text),
         "tools": sum(len(tool.name) + len(tool.description) for tool in client.tools),
         "tools and response_format": len(json.dumps(schemas, ensure_ascii=False)),
-        "results of tools": sum(_length(item) for item in client.after),
+        "results of tools": sum(map(_length, client.after)),
         "parameters": len(json.dumps(dict(client.sampling.others))),
     }
     if (total := sum(parts.values())) > MOST_CHARACTERS:
-        most = max(parts, key=parts.__getitem__)
         raise BadInput(
-            f"{most}: the message, tools, their results and forms come to {total:,} characters, and the "
-            f"model is given {MOST_CHARACTERS:,} at most; send less of it"
+            f"{max(parts, key=parts.__getitem__)}: the message, tools, their results and forms come to "
+            f"{total:,} characters, and the model is given {MOST_CHARACTERS:,} at most; send less of it"
         )
 
 
@@ -121,10 +109,6 @@ def _length(item: Item) -> int:
 def model_settings(client: ClientTurn, settings: Settings) -> ModelSettings:
     """Return the settings that override the model's own."""
     asked = client.sampling
-    extra: dict[str, Any] = {} if asked.seed is None else {"seed": asked.seed}
-    # One without a letter or digit may be part of the JSON around the answer: `StopText` alone applies it.
-    if (stop := [text for text in asked.stop if any(map(str.isalnum, text))]) and api_of(settings) == "chat":
-        extra["stop"] = stop
     given = {name: getattr(asked, name) for name in NAMES}
     reasoning: Any = asked.reasoning_effort and Reasoning(effort=asked.reasoning_effort)  # type: ignore[arg-type]
     return ModelSettings(
@@ -133,7 +117,7 @@ def model_settings(client: ClientTurn, settings: Settings) -> ModelSettings:
         reasoning=reasoning,
         tool_choice=client.tool_choice,
         parallel_tool_calls=client.parallel_tool_calls,
-        extra_args=extra or None,
+        extra_args=None if asked.seed is None else {"seed": asked.seed},
         extra_body=dict(asked.others) if asked.others and takes_others(settings) else None,
     )
 
@@ -144,7 +128,7 @@ def refused_parameter(error: Exception, asked: Sampling) -> BadInput | None:
         return None
     if isinstance(error, TooLong):
         return None
-    known = ("seed", "stop", "reasoning_effort", "verbosity", *NAMES)
+    known = ("seed", "reasoning_effort", "verbosity", *NAMES)
     for name in (*(name for name in known if getattr(asked, name) not in (None, ())), *asked.others):
         if error.param == name or _names(server_words(error), name):
             return BadInput(f"{name}: the model does not take this value")
@@ -154,20 +138,17 @@ def refused_parameter(error: Exception, asked: Sampling) -> BadInput | None:
 def _names(words: str, name: str) -> bool:
     """Return whether words name a parameter, and not only contain a word like "stop" or "user"."""
     alone = rf"(?<![\w-]){re.escape(name)}(?![\w-])"
-    as_a_name = (
-        rf"[`'\".]{alone}|{alone}[`'\":=]|(?:parameter|field|argument|property|value|option)s?:? {alone}"
-    )
-    subject = rf"{alone} (?:must|should|is|does|cannot|may|needs|has)\b"
-    return bool(re.search(alone if "_" in name else f"{as_a_name}|{subject}", words, re.IGNORECASE))
+    before = rf"(?:[`'\".]|(?:parameter|field|argument|property|value|option)s?:? ){alone}"
+    behind = rf"{alone}(?:[`'\":=]| (?:must|should|is|does|cannot|may|needs|has)\b)"
+    return bool(re.search(alone if "_" in name else f"{before}|{behind}", words, re.IGNORECASE))
 
 
 def shown_names(theirs: Iterable[str], ours: Collection[str]) -> dict[str, str]:
     """Return the name that the model is shown for each name of a client's tool: the same, or another one if
     it is among `ours`. No two are the same, and a provider that takes the name takes the other one."""
-    names = list(dict.fromkeys(theirs))
-    shown = {name: name for name in names if name not in ours}
-    for name in names:
+    names, shown = set(theirs), dict[str, str]()
+    for name in sorted(names):
         others = (f"client{number if number > 1 else ''}_{name}" for number in count(1))
         used = {*names, *ours, *shown.values()}
-        shown.setdefault(name, next(other for other in others if other not in used))
+        shown[name] = name if name not in ours else next(other for other in others if other not in used)
     return shown

@@ -265,6 +265,14 @@ class Transcript:
         rows = await self._database.rows(query)
         return (rows[0].id, rows[0].user_id) if rows else None
 
+    async def on_a_branch(self, origin: str, user: str) -> Any | None:
+        """Return the id and the conversation of the user's private message with this origin, also of one that
+        was replaced; None if it is not stored, or forgotten."""
+        origins = message_origins.join(messages, messages.c.id == message_origins.c.message_id)
+        query = select(messages.c.id, messages.c.conversation_id).select_from(origins)
+        mine = messages.c.user_id == user, messages.c.place == "", message_origins.c.origin == origin
+        return next(iter(await self._database.rows(query.where(*mine, _ON_A_BRANCH))), None)
+
     async def unanswered(self, origins: Collection[str], text: str) -> str | None:
         """Return the id of a stored message with this text and one of these ids on a chat platform that has
         no stored reply, as after a process was killed."""

@@ -4,6 +4,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from uuid import uuid4
@@ -27,7 +28,7 @@ from agent.surfaces.http.openai_api.completion import (
     Completion,
 )
 from agent.surfaces.http.openai_api.messages import parse_messages
-from agent.surfaces.http.openai_api.open_webui import Where, where
+from agent.surfaces.http.openai_api.open_webui import Where, said_in_channel, where
 from agent.surfaces.http.openai_api.response_events import ResponseEvents
 from agent.surfaces.http.pictures import fitting
 from agent.surfaces.http.routes import api_routes
@@ -75,8 +76,7 @@ async def create_chat_completion(
     A user's key speaks for its user. With a service's key the header `x-openwebui-user-id` names the user;
     without it the turn is anonymous, and nothing is read or stored. `x-openwebui-chat-id`, or `chat_id` in
     `metadata`, names the conversation; `conversation` names one that is kept here, to which `messages` are
-    added. Beside OpenAI's fields the response has `memories`: those that were `used`, and those that
-    were `learned`.
+    added. Besides OpenAI's fields the response has `memories`: those that were used.
     """
     id, created = f"chatcmpl-{uuid4().hex}", int(pet.clock().timestamp())
     usage = bool(asked.stream_options and asked.stream_options.include_usage)
@@ -108,8 +108,10 @@ async def answer(
         client = asked.client_turn(given, kept_here=kept_here)
     if PICTURES.get():
         client = fitting(client, as_text=(await pet.runtime()).turn.model.brought)
-    conversation = conversation or here.conversation
-    alone = here.user and here.place.private and not (conversation or given.history)
+    conversation, kept = conversation or here.conversation, bool(here.user and here.place.private)
+    if kept and caller.question:
+        client = replace(client, begins=caller.begins, question=f"question:{caller.question}")
+    alone = kept and not (conversation or given.history)
     note = HOW_TO_GO_ON if alone else None if user else HOW_TO_BE_REMEMBERED
     writer = make_writer(prompt=given.text, note=note)
     if given.client_task:
@@ -118,8 +120,9 @@ async def answer(
             return JSONResponse(writer.whole(text))
         events = (*writer.begin(), *writer.piece(text), *writer.end(text))
         return EventSourceResponse(iter(events), sep="\n", ping=PING)
-    named = f"{caller.author}: " if caller.author and not here.place.private else ""
-    text = given.text.removeprefix(named)  # Open WebUI begins a message in a channel so
+    text = given.text
+    if not here.place.private:
+        text = said_in_channel(text, caller.author or "User", given.instructions)
     turn: dict[str, Any] = {
         "user": here.user,
         "place": here.place,
@@ -127,7 +130,7 @@ async def answer(
         "author": caller.author,
         "instructions": given.instructions,
         "client": client,
-        "origins": writer.origins if here.user and here.place.private else (),
+        "origins": (*writer.origins, *filter(None, [client.question])) if kept else (),
         "ending": _links(pet, here, request) if request.app.state.console and not client.form else None,
     }
     if asked.stream:

@@ -27,11 +27,9 @@ NAMES_THE_PERSON = "Who speaks, with a service's key; with a user's key, that us
 IGNORED = frozenset({"prompt_cache_key", "prompt_cache_retention"})
 """Parameters that change nothing about the answer."""
 REFUSED = {
-    "logprobs": "no probabilities are returned",
-    "top_logprobs": "no probabilities are returned",
+    **dict.fromkeys(("logprobs", "top_logprobs"), "no probabilities are returned"),
     "logit_bias": "the answer is JSON around the text, so single tokens cannot be weighted",
-    "audio": "answers are text",
-    "modalities": "answers are text",
+    **dict.fromkeys(("audio", "modalities"), "answers are text"),
     "functions": "send `tools`",
     "function_call": "send `tool_choice`",
     "prediction": "no predicted output is used",

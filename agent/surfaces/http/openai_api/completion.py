@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Literal, NotRequired
 
 from pydantic import ConfigDict
@@ -13,8 +12,7 @@ from typing_extensions import TypedDict
 from agent.surfaces.http.openai_api.open_webui import name_of
 from agent.types import Reply
 from agent.types import Usage as Tokens
-from agent.types.records_json import decision_json
-from memory.records import Action, ForgetCandidate, Hit, HitKind, Memory
+from memory.records import ForgetCandidate, Hit, HitKind, Memory
 
 Json = dict[str, Any]
 
@@ -31,64 +29,29 @@ HOW_TO_GO_ON = (
 )
 
 
-class Usage(TypedDict):
-    prompt_tokens: int
-    completion_tokens: int
-    total_tokens: int
-    prompt_tokens_details: NotRequired[dict[str, int]]
-
-
 class ConversationName(TypedDict):
     id: str
 
 
 class AnswerMemory(TypedDict):
-    """A memory, message or summary of an answer. One that was `used` has `kind` and `score`; one that was
-    `learned` has what was decided."""
+    """A memory, message or summary that the prompt held or a search found."""
 
-    id: str | None
+    id: str
     content: str
-    use: Literal["used", "learned"]
-    kind: NotRequired[HitKind]
-    score: NotRequired[float | None]
-    action: NotRequired[Action]
-    expires_at: NotRequired[datetime | None]
-    reason: NotRequired[str]
-    target_id: NotRequired[str | None]
+    use: Literal["used"]
+    kind: HitKind
+    score: float | None
 
 
 class Extra(TypedDict):
-    """The fields that OpenAI's APIs do not have: the memories that were `used` and `learned`, the trace, the
-    name of the conversation."""
+    """The fields that OpenAI's APIs do not have: the memories that were used, the trace, the name of the
+    conversation."""
 
     memories: NotRequired[list[AnswerMemory]]
     trace_id: NotRequired[str]
     conversation: NotRequired[ConversationName]
     note: NotRequired[str]
     forget: NotRequired[list[ForgetCandidate]]
-
-
-class CalledFunction(TypedDict):
-    name: str
-    arguments: str
-
-
-class CompletionCall(TypedDict):
-    id: str
-    type: Literal["function"]
-    function: CalledFunction
-
-
-class CompletionMessage(TypedDict):
-    role: Literal["assistant"]
-    content: str | None
-    tool_calls: NotRequired[list[CompletionCall]]
-
-
-class CompletionChoice(TypedDict):
-    index: int
-    message: CompletionMessage
-    finish_reason: Literal["stop", "length", "tool_calls"]
 
 
 class ChatCompletion(Extra):
@@ -98,8 +61,8 @@ class ChatCompletion(Extra):
     object: Literal["chat.completion"]
     created: int
     model: str
-    choices: list[CompletionChoice]
-    usage: Usage
+    choices: list[Json]
+    usage: Json
 
 
 EXAMPLE: Json = {
@@ -182,9 +145,7 @@ def extra_fields(reply: Reply | None, note: str | None) -> Json:
     """Return the fields that OpenAI's API does not have."""
     if reply is None:
         return {"memories": []}
-    learned = [{**decision_json(decision), "use": "learned"} for decision in reply.memories]
-    memories = to_jsonable_python([*used_memories(reply), *learned])
-    extra: Json = {"memories": memories, "trace_id": reply.trace_id}
+    extra: Json = {"memories": used_memories(reply), "trace_id": reply.trace_id}
     if reply.conversation:
         extra["conversation"] = {"id": name_of(reply.conversation)}
     if note:

@@ -18,11 +18,6 @@ router = api_routes(tag="models", any_query=True)
 Text = Annotated[str, Field(min_length=1, max_length=100_000)]
 
 
-class EmbeddingUsage(TypedDict):
-    prompt_tokens: int
-    total_tokens: int
-
-
 class EmbeddingJson(TypedDict):
     object: Literal["embedding"]
     index: int
@@ -33,7 +28,7 @@ class EmbeddingList(TypedDict):
     object: Literal["list"]
     data: list[EmbeddingJson]
     model: str
-    usage: EmbeddingUsage
+    usage: dict[str, int]
 
 
 class EmbeddingRequest(BaseModel):
@@ -62,7 +57,7 @@ async def create_embedding(asked: EmbeddingRequest, _: Authenticated, pet: Pet) 
         for at, vector in enumerate(vectors)
     ]
     count = sum(-(-len(text) // CHARACTERS_PER_TOKEN) for text in texts)
-    usage = EmbeddingUsage(prompt_tokens=count, total_tokens=count)
+    usage = {"prompt_tokens": count, "total_tokens": count}
     return EmbeddingList(object="list", data=data, model=embedder.name, usage=usage)
 
 

@@ -9,7 +9,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from agent.errors import BadInput
 from agent.surfaces.http import limits
 from agent.surfaces.http.limits import MOST_PARTS, MOST_TOOLS, CallId, Id, Text
-from agent.surfaces.http.openai_api.open_webui import below_documents, below_files, is_client_task
+from agent.surfaces.http.openai_api.open_webui import (
+    PICTURES_OF_A_TOOL,
+    below_documents,
+    below_files,
+    is_client_task,
+)
 from agent.types.arguments import MAX_MESSAGE
 from agent.types.client import AN_IMAGE, Called, Item, Returned, Said
 
@@ -83,6 +88,8 @@ class ChatMessage(Open):
         """What it adds to the conversation."""
         if self.role == "tool":
             yield Returned(self.tool_call_id or "", self.text)
+            if self.images:
+                yield Said("user", PICTURES_OF_A_TOOL, images=self.images)
         elif self.role in ("user", "assistant"):
             if told := below_files(self.text) if self.role == "user" else self.text:
                 yield Said(self.role, told, images=self.images)
@@ -111,17 +118,19 @@ class ChatInput:
 
 def parse_messages(messages: Sequence[ChatMessage], task: str | None = None) -> ChatInput:
     """Parse the messages. `task` is what the client says that it asks for itself: empty if a person speaks,
-    None if it does not say. Raises BadInput if no user message exists, or for what cannot be read or is too
-    long."""
-    last = max((at for at, message in enumerate(messages) if message.role == "user"), default=None)
-    if last is None:
+    None if it does not say. The text is empty where the client sends no message of the user, as to have an
+    answer continued. Raises BadInput for what cannot be read or is too long."""
+    roles = [message.role for message in messages]
+    users = (at for at, role in enumerate(roles) if role == "user" and not _shows_a_tools(messages, at))
+    last = max(users, default=-1)
+    if last < 0 and "assistant" not in roles:
         raise BadInput("messages: there is no message of the user")
     check_calls(messages)
     instructions = [message.text for message in messages if message.role in ("system", "developer")]
-    text = messages[last].text
+    text = messages[last].text if last >= 0 else ""
     if len(text) > MAX_SHOWN:
         raise BadInput(f"messages: the last one has {len(text):,} characters and the limit is {MAX_SHOWN:,}")
-    history = tuple(item for message in messages[:last] for item in message.items)
+    history = tuple(item for message in messages[: max(last, 0)] for item in message.items)
     told = "\n\n".join(filter(None, instructions))
     if task or (task is None and not history and is_client_task(text, told)):
         return ChatInput(text, client_task="\n\n".join(filter(None, (one.text for one in messages))))
@@ -131,9 +140,17 @@ def parse_messages(messages: Sequence[ChatMessage], task: str | None = None) -> 
         shown=text if asked != text else "",
         history=history,
         after=tuple(item for message in messages[last + 1 :] for item in message.items),
-        images=messages[last].images,
+        images=messages[last].images if last >= 0 else (),
         instructions=told,
     )
+
+
+def _shows_a_tools(messages: Sequence[ChatMessage], at: int) -> bool:
+    """Return whether a message of the user has pictures that a tool returned: many servers take none in its
+    result, so a client sends them in a message after it."""
+    message = messages[at]
+    told = message.text in (AN_IMAGE, PICTURES_OF_A_TOOL)
+    return bool(at and messages[at - 1].role == "tool" and told and message.images)
 
 
 def check_calls(messages: Sequence[ChatMessage]) -> None:

@@ -16,9 +16,12 @@ _CONVERSATIONS = (
 _SOURCES, _SOURCES_END = re.compile(r"<context>\s*<source\b"), re.compile(r"</source>\s*</context>")
 _QUERY, _QUERY_ENDS = "<user_query>", "</user_query>"
 _FILES, _FILES_END = "<attached_files>", "</attached_files>"
+_ADDRESSED = re.compile(r"^You are (.{1,200}), participating in a (?:threaded|channel) conversation\.", re.M)
 _CHOICE_OF_TOOLS = ("History:\n", "Query: ")
 # All are read from left to right, in the time that the text is long.
 
+PICTURES_OF_A_TOOL = "Here are the images from the tool results above. Please analyze them."
+"""What it says with the pictures that a tool returned, in the user's role."""
 TEMPORARY = ("temporary:", "local:")
 """How Open WebUI begins the name of a chat that it does not keep; older versions have the second."""
 CHANNEL = "channel:"
@@ -39,7 +42,7 @@ class Where:
 def where(name: str | None, user: str | None, caller: Caller) -> Where:
     """Return where the user speaks. Raises ApiError for a channel that a user's key names: only a service can
     tell that they are in it."""
-    if name and name.startswith(TEMPORARY):
+    if caller.program or (name and name.startswith(TEMPORARY)):
         return Where(None)
     if name and name.startswith(CHANNEL):
         if not caller.service:
@@ -80,6 +83,15 @@ def below_files(text: str) -> str:
     """Return what the person said below the list of files that Open WebUI begins a message with."""
     _, ends, told = text.partition(_FILES_END)
     return told.strip() or text if ends and text.startswith(_FILES) else text
+
+
+def said_in_channel(text: str, author: str, instructions: str) -> str:
+    """Return what the person wrote: Open WebUI begins it with their name, and makes of a mention of the model
+    its name, which it tells in the instructions."""
+    told = text.removeprefix(f"{author}: ")
+    if named := _ADDRESSED.search(instructions):
+        told = re.sub(rf"\A@?{re.escape(named[1])}(?!\w)[\s,:]*", "", told)
+    return told or text
 
 
 def _in_template(text: str) -> bool:

@@ -17,15 +17,8 @@ class ResponseJson(Extra):
 
     id: str
     object: Literal["response"]
-    created_at: int
     status: Literal["completed", "incomplete", "in_progress"]
-    incomplete_details: Json | None
-    instructions: str | None
-    max_output_tokens: int | None
-    metadata: Json
-    model: str
     output: list[Json]
-    previous_response_id: str | None
     usage: Json | None
 
 

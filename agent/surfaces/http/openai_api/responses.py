@@ -1,6 +1,6 @@
 """OpenAI's Responses API: `POST /v1/responses`. A request is read as a chat completion's."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Annotated, Any, Literal
 from uuid import uuid4
@@ -28,10 +28,9 @@ from agent.surfaces.http.openai_api.completion import example
 from agent.surfaces.http.openai_api.messages import Content
 from agent.surfaces.http.openai_api.response_events import ResponseEvents, ResponseJson
 from agent.surfaces.http.routes import api_routes
+from agent.turn.client.alignment import branch_of
 from agent.turn.client.our_calls import without_ours
 from agent.types.client import Called, Item, Returned, Said, items_as_json
-from memory.audience import Audience
-from memory.records import Message
 from memory.sql.messages.client_calls import kept_calls
 
 router = api_routes(tag="chat", any_query=True)
@@ -180,16 +179,15 @@ async def _before(pet: Companion, response: str, user: str | None) -> tuple[str,
     """Return the id of the conversation of an earlier response of this person, and its items up to that
     response. Raises ApiError."""
     transcript = pet.components.transcript
-    sent = await transcript.sent_as(f"response:{response}")
-    if sent is None or user is None or sent[1] != user:
+    sent = await transcript.on_a_branch(f"response:{response}", user) if user else None
+    stored = await transcript.branches(sent.conversation_id, str(user), HISTORY) if sent else []
+    if sent is None or not (said := branch_of(stored, sent.id)):
         message = "previous_response_id: there is no such response of this person"
         raise ApiError(400, "previous_response_not_found", message)
-    question = (await transcript.by_ids({sent[0]}, Audience.of(user)))[sent[0]]
-    stored = await transcript.branches(question.conversation_id, user, HISTORY)
-    kept = await kept_calls(pet.components.database, sent[0])
+    kept = await kept_calls(pet.components.database, sent.id)
     calls = without_ours(items_as_json().validate_python(kept.items)) if kept else []
-    said = [*_until_answer(stored, question.id), *calls]
-    return question.conversation_id, [_input_item(item) for item in said]
+    items = [*(Said(one.role, one.text) for one in said), *calls]
+    return sent.conversation_id, [_input_item(item) for item in items]
 
 
 def _input_item(item: Item) -> InputItem:
@@ -200,15 +198,3 @@ def _input_item(item: Item) -> InputItem:
             return InputItem(type="function_call_output", call_id=id, output=output)
         case Said(role, text):
             return InputItem(role=role, content=text)
-
-
-def _until_answer(stored: Iterable[Message], question: str) -> Iterator[Said]:
-    """Yield the messages up to the answer of this question."""
-    asked = False
-    for message in stored:
-        if message.gone:
-            continue
-        if asked and message.role == "user":
-            return
-        asked = asked or message.id == question
-        yield Said(message.role, message.text)

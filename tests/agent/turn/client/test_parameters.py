@@ -23,16 +23,16 @@ def test_a_tool_with_a_name_of_ours_gets_one_that_nothing_else_has():
 @pytest.mark.parametrize(
     ("words", "param", "named"),
     [
-        ("Unsupported value: 'stop' does not support this.", None, True),
-        ("body.stop: extra inputs are not permitted", None, True),
-        ("Unknown parameter: stop", None, True),
-        ("it is wrong", "stop", True),
-        ("please stop sending pictures", None, False),
-        ("non-stop requests are refused, unstoppable ones too", None, False),
+        ("Unsupported value: 'think' does not support this.", None, True),
+        ("body.think: extra inputs are not permitted", None, True),
+        ("Unknown parameter: think", None, True),
+        ("it is wrong", "think", True),
+        ("please think before sending pictures", None, False),
+        ("re-think this, overthinkers too", None, False),
     ],
 )
 def test_a_refusal_is_blamed_on_a_parameter_only_where_the_provider_names_it(words, param, named):
     request = httpx2.Request("POST", "http://127.0.0.1/")
     body = {"message": words, "param": param}
     error = openai.BadRequestError(words, response=httpx2.Response(400, request=request), body=body)
-    assert bool(refused_parameter(error, Sampling(stop=("END",)))) is named
+    assert bool(refused_parameter(error, Sampling(others={"think": True}))) is named

@@ -45,7 +45,7 @@ async def test_sampling_parameters_reach_the_model(scripted: Any, model: Scripte
         "seed": 7,
     }
     assert asked.get("max_tokens", asked.get("max_completion_tokens")) == 5
-    assert asked["stop"] == ["END"]  # a line break may stand in the JSON around the answer
+    assert "stop" not in asked  # it would end the JSON around the answer too
     [choice] = answered.json()["choices"]
     assert (choice["message"]["content"], choice["finish_reason"]) == ("Hm. ", "length")
 

@@ -23,79 +23,64 @@ TOOL = {
 }
 
 
-async def test_a_chat_is_edited_and_regenerated_and_calls_its_tools(scripted, model) -> None:
-    headers = await scripted.headers() | {
-        "x-openwebui-user-id": "webui-ana",
-        "x-openwebui-user-name": "Ana%20B%C3%A9",
-        "x-openwebui-user-email": "ana@example.org",
-        "x-openwebui-user-role": "user",
-        "x-openwebui-chat-id": CHAT,
-        "x-openwebui-message-id": "1d1f",
-    }
+async def test_the_acts_of_a_chat_are_told_by_ids_where_words_do_not_tell_them(scripted, model) -> None:
+    headers = await service(scripted, "ida", "chat-ida") | {"x-openwebui-user-name": "Ida%20B%C3%A9"}
 
-    async def ask(*messages: tuple[str, str], **more: Any) -> str:
-        said = [{"role": role, "content": content} for role, content in messages]
-        body = {"model": "hachi", "messages": [*said, *more.pop("after", ())], "stream": True, **more}
-        body |= {"stream_options": {"include_usage": True}}
-        answered = await scripted.client.post("/v1/chat/completions", json=body, headers=headers)
-        assert answered.status_code == 200, answered.text
-        return str(answered.text)
+    async def ask(question: str, follows: str, *messages: tuple[str, str]) -> Any:
+        named = headers | {"x-hachi-question": question, "x-hachi-follows": follows}
+        body = {"messages": [{"role": role, "content": content} for role, content in messages]}
+        return await scripted.client.post("/v1/chat/completions", json=body, headers=named)
 
-    system, first = ("system", "Answer in one word."), ("user", "Name a country")
-    model.script(*map(answer, ("Peru", "Chile", "Santiago", "Valparaiso")))
-    await ask(system, first)
-    await ask(system, first)  # "Regenerate"
-    chile = ("assistant", "Chile")
-    await ask(system, first, chile, ("user", "Its capital?"))
-    await ask(system, first, chile, ("user", "Its biggest port?"))  # the question was edited
-    assert [text for _, text in model.asked[-1].conversation] == [
-        "Name a country",
-        "Chile",
-        "Its biggest port?",
+    async def kept() -> list[str]:
+        return [one.text for one in await scripted.pet.conversations.messages(user="ida")][::-1]
+
+    pets, yak = ("user", "Name a pet"), ("assistant", "A yak, which is large.")
+    model.script(*map(answer, ("A yak, which is large.", "A yak.", "Why?", "It eats grass.", "A cat.")))
+    await ask("u1", "", pets)
+    await ask("u1", "", pets, yak, ("user", "Make it shorter."))  # "More concise"
+    assert ("user", "Make it shorter.") in model.asked[-1].conversation
+    assert await kept() == ["Name a pet", "A yak."]
+    await ask("u2", "a2", pets, ("assistant", "A yak."), ("user", "Well?"))
+    went_on = await ask("u2", "a2", ("assistant", "Why?"))  # "Continue" after a compaction
+    assert (went_on.status_code, await kept()) == (
+        200,
+        ["Name a pet", "A yak.", "Well?", "Why?", "It eats grass."],
+    )
+    assert [text for _, text in model.asked[-1].conversation][-1] == "Why?"
+    await ask("u3", "", ("user", "Name a small pet"))  # the first question was edited
+    assert await kept() == ["Name a small pet", "A cat."]
+    assert {row["author"] for row in scripted.messages("ida") if row["role"] == "user"} == {"Ida Bé"}
+
+
+async def test_pictures_of_a_tool_are_no_question(scripted, model) -> None:
+    headers = await service(scripted, "pia", "chat-pia")
+    call = {"id": "c1", "type": "function", "function": {"name": "get_current_time", "arguments": "{}"}}
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    told = {"type": "text", "text": "Here are the images from the tool results above. Please analyze them."}
+    model.script(Call("get_current_time", {}, id="c1"), answer("Noon."), answer("Bye."))
+    await scripted.say("What does the clock show?", headers, tools=[TOOL])
+    after: list[Any] = [
+        {"role": "user", "content": "What does the clock show?"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "a picture"},
+        {"role": "user", "content": [told, picture]},
     ]
-    told = scripted.messages("webui-ana")
-    kept = [one.text for one in await scripted.pet.conversations.messages(user="webui-ana")]
-    assert kept[::-1] == ["Name a country", "Chile", "Its biggest port?", "Valparaiso"]
-    assert {row["author"] for row in told if row["role"] == "user"} == {"Ana Bé"}
-
-    model.script(Call("get_current_time", {}, id="call_time"), answer("Noon."))
-    assert "call_time" in await ask(system, ("user", "What time is it?"), tools=[TOOL])  # "native" tools
-    call = {
-        "id": "call_time",
-        "type": "function",
-        "function": {"name": "get_current_time", "arguments": "{}"},
-    }
-    after = [
-        {"role": "assistant", "content": "", "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "call_time", "content": "12:00"},
-    ]
-    assert "Noon." in await ask(system, ("user", "What time is it?"), after=after, tools=[TOOL])
-    assert model.asked[-1].results == ["12:00"]
+    await scripted.client.post("/v1/chat/completions", json={"messages": after}, headers=headers)
+    after += [{"role": "assistant", "content": "Noon."}, {"role": "user", "content": "Thanks."}]
+    await scripted.client.post("/v1/chat/completions", json={"messages": after}, headers=headers)
+    kept = [row["text"] for row in scripted.messages("pia")]
+    assert kept == ["What does the clock show?", "Noon.", "Thanks.", "Bye."]
 
 
-async def test_a_compaction_hides_nothing_of_the_chat(scripted, model) -> None:
-    headers, told = await service(scripted, "webui-com", "chat-com"), list[dict[str, str]]()
-
-    async def ask(text: str, *before: dict[str, str]) -> None:
-        model.script(answer(f"{text.title()}!", {"content": f"Com has {text}"}))
-        body = {"messages": [*before, {"role": "user", "content": text}]}
-        response = await scripted.client.post("/v1/chat/completions", json=body, headers=headers)
-        said = response.json()["choices"][0]["message"]["content"]
-        told.extend(({"role": "user", "content": text}, {"role": "assistant", "content": said}))
-
-    summary = {"role": "system", "content": "[CONVERSATION SUMMARY]\nCom has pets."}
-    for text in ("a yak", "a zebu", "a cat"):
-        await ask(text, *told)
-    await ask("a dog", summary, *told[-2:])  # the last messages are kept
-    await ask("an eel", summary)  # none is: the model sees the last ones all the same
-    last = [one["content"] for one in told[-6:-2]]
-    assert [text for _, text in model.asked[-1].conversation][-5:] == [*last, "an eel"]
-    by_user = {"role": "user", "content": "Summary: Com has pets."}
-    await ask("a fox", by_user, {"role": "assistant", "content": "I see."}, *told[-2:])
-    kept = [one.text for one in await scripted.pet.conversations.messages(user="webui-com")]
-    assert kept[::-1] == [one["content"] for one in told]
-    await scripted.pet.settle()
-    assert len(await scripted.pet.memories.list(user="webui-com")) == 6
+async def test_what_a_program_writes_in_a_persons_name_reads_nothing_and_leaves_nothing(
+    scripted, model
+) -> None:
+    await scripted.pet.remember("Uma plays the oboe", user="uma", importance=0.9)
+    headers = await service(scripted, "uma", CHAT)
+    for browser, kept in (("", 0), ("Firefox", 2)):
+        model.script(answer("Done."))
+        await scripted.say("Find out about yaks.", headers | {"x-hachi-browser": browser})
+        assert ("oboe" in model.asked[-1].text, len(scripted.messages("uma"))) == (bool(kept), kept)
 
 
 async def service(site: Any, user: str, chat: str) -> dict[str, str]:
@@ -252,7 +237,13 @@ async def test_a_channel_is_a_place_where_each_is_named(scripted: Any, model: Sc
         Call("search_memories", {"query": "who brings the cake, and job"}),
         answer("Cleo does."),
     )
-    told = await scripted.say("Cleo: I bring the cake", await service(scripted, "cleo", "channel:c7"))
+    addressed = "You are Milo, participating in a threaded conversation. Be concise."
+    spoken = [
+        {"role": "system", "content": addressed},
+        {"role": "user", "content": "Cleo: Milo, I bring the cake"},
+    ]
+    cleo = await service(scripted, "cleo", "channel:c7")
+    told = await scripted.client.post("/v1/chat/completions", json={"messages": spoken}, headers=cleo)
     assert told.json()["conversation"] == {"id": "channel:c7"}
     await scripted.say("Dan: who brings the cake?", await service(scripted, "dan", "channel:c7"))
     asked = model.asked[-1]

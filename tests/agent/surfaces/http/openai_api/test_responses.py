@@ -33,7 +33,7 @@ async def test_it_answers_and_remembers(client, scripted, model, request) -> Non
         model="hachi", input="I row", instructions="Be brief.", temperature=0.3, max_output_tokens=900
     )
     assert (made.status, made.output_text) == ("completed", "Enjoy the water.")
-    assert [memory["content"] for memory in made.memories] == ["Ana rows"]
+    assert [one.content for one in await scripted.pet.memories.list(user=user_of(request))] == ["Ana rows"]
     assert made.usage.total_tokens == made.usage.input_tokens + made.usage.output_tokens > 0
     asked = model.asked[-1]
     assert "> Be brief." in asked.system
@@ -132,9 +132,9 @@ async def test_the_model_sees_its_own_calls_again_that_came_before_a_clients(
 async def test_a_conversation_goes_on_from_an_earlier_response_or_by_its_name(
     client: Any, scripted: Any, model: ScriptedServer
 ) -> None:
-    model.script(*map(answer, ("Peru", "Lima", "Chile", "Hi.", "Again.")))
+    model.script(*map(answer, ("Peru", "Lima", "Chile", "Yes.", "Hi.", "Again.")))
     first = await client.responses.create(model="m", input="Name a country")
-    await client.responses.create(model="m", input="And its capital?", previous_response_id=first.id)
+    second = await client.responses.create(model="m", input="And its capital?", previous_response_id=first.id)
     assert [text for _, text in model.asked[-1].conversation] == [
         "Name a country",
         "Peru",
@@ -143,6 +143,9 @@ async def test_a_conversation_goes_on_from_an_earlier_response_or_by_its_name(
     await client.responses.create(model="m", input="Another one!", previous_response_id=first.id)
     told = [text for _, text in model.asked[-1].conversation]
     assert told == ["Name a country", "Peru", "Another one!"]
+    await client.responses.create(model="m", input="Sure?", previous_response_id=second.id)  # a fork
+    told = [text for _, text in model.asked[-1].conversation]
+    assert told == ["Name a country", "Peru", "And its capital?", "Lima", "Sure?"]
     for text in ("hello", "hello again"):
         made = await client.responses.create(model="m", input=text, conversation="work")
     assert made.conversation.id == "work"
