@@ -212,7 +212,7 @@ async def list_tasks(
 ) -> Output:
     """List the open tasks, newest first. Times are by the person's clock."""
     found = await pet.tasks.list(user=user, done=all)
-    zone = await zone_of(pet, user)
+    zone = await pet.people.zone(user=user)
     empty = f"no {'' if all else 'open '}tasks for {user!r}"
     return table_of(found, TASK_COLUMNS, lambda task: task_row(task, zone), empty=empty)
 
@@ -252,7 +252,7 @@ async def _change(
 ) -> Output:
     from memory.people.tasks import Unclear
 
-    zone, now = await zone_of(pet, user), pet.clock()
+    zone, now = await pet.people.zone(user=user), pet.clock()
     due_at = None if due is None else read_due(due, zone, now)
     try:
         change = await pet.tasks.update(description, user=user, status=status, id=id, due=due_at, alike=False)
@@ -265,13 +265,8 @@ async def _change(
     return Output(asdict(change.task), lambda: print_table(TASK_COLUMNS, [task_row(change.task, zone)]))
 
 
-async def zone_of(pet: "Companion", user: str) -> tzinfo | None:
-    """Return the person's time zone, or None (this machine's) if they told none."""
-    known = await pet.people.context(user=user)
-    return known.zone if known.profile.timezone else None
-
-
 def task_row(task: Task, zone: tzinfo | None) -> list[str]:
+    """Return the row of a task, with times in this zone; None is that of this machine."""
     times = (task.due, task.last_updated)
     due, changed = (f"{time.astimezone(zone):%Y-%m-%d %H:%M}" if time else "" for time in times)
     return [short(task.id), task.description, task.status, due, changed]

@@ -17,7 +17,7 @@ from agent.surfaces.cli.output import (
     print_table,
     when,
 )
-from agent.surfaces.cli.people import TASK_COLUMNS, print_context, task_row, zone_of
+from agent.surfaces.cli.people import TASK_COLUMNS, print_context, task_row
 from agent.types.records_json import goes_with
 from memory.records import ForgetCandidate, Forgotten
 
@@ -149,7 +149,7 @@ class Conversation:
 
     async def tasks(self, _: str) -> None:
         found = await self.pet.tasks.list(user=self.user)
-        zone = await zone_of(self.pet, self.user)
+        zone = await self.pet.people.zone(user=self.user)
         if found:
             print_table(TASK_COLUMNS, [task_row(task, zone) for task in found])
         else:
