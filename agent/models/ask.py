@@ -7,10 +7,10 @@ from typing import Any
 
 from agents import AgentOutputSchemaBase, ItemHelpers, ModelRefusalError, ModelTracing
 
+from agent.models.call_record import recorded_call
 from agent.models.choice.choose import ChosenModel
 from agent.models.choice.fallback import both_failed, changes_over, pause_before, tries_again
 from agent.models.failures import KnownFailure, server_fault
-from agent.models.model_call import recorded_call
 
 BOUNDS = frozenset({"minLength", "maxLength", "minItems", "maxItems"})
 

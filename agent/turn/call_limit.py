@@ -27,6 +27,7 @@ from pydantic_core import from_json
 
 from agent.errors import ModelError, ModelUnavailable
 from agent.models.ask import RequestedSchema
+from agent.models.call_record import finish_of, recorded_call
 from agent.models.choice.choose import ChosenModel
 from agent.models.choice.fallback import (
     both_failed,
@@ -36,7 +37,6 @@ from agent.models.choice.fallback import (
     without_provider_state,
 )
 from agent.models.failures import NO_ANSWER
-from agent.models.model_call import finish_of, recorded_call
 from agent.models.wire.incoming import completed, message_item
 from agent.turn.client.our_calls import states_of
 from agent.turn.output.answer import ANSWER_SCHEMA
