@@ -17,7 +17,7 @@ from agent.models.choice.fallback import ChangedOver
 from agent.models.failures import KnownFailure
 from agent.tracing.render.text import parsed_json
 from agent.tracing.trace import TURN, Trace, last_attempt, read_data, usage_of, was_stopped
-from agent.turn.context.build import BuiltContext
+from agent.turn.context.gather import BuiltContext
 from memory.facts.decide import Case
 from memory.process.spans import Span, note, span
 from tools.context import TurnContext

@@ -25,7 +25,7 @@ from agent.tracing.setup import made_by, redaction_of
 from agent.tracing.trace import Trace, TraceWithJobs, given_of
 from agent.tracing.why.gates import Asked
 from agent.tracing.why.memories import why
-from agent.turn.context.build import BuiltContext
+from agent.turn.context.gather import BuiltContext
 from agent.turn.context.persona import read_persona
 from agent.turn.context.prompt import budgets_of, messages_of, within_budgets
 from agent.turn.context.smaller import fitted

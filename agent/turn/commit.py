@@ -10,7 +10,7 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent.turn.consolidation_due import ConsolidationDue
-from agent.turn.context.build import BuiltContext
+from agent.turn.context.gather import BuiltContext
 from agent.turn.output.answer import Answer
 from agent.turn.store_memories_job import STORE_MEMORIES, store_memories_payload
 from agent.types import ReceivedMessage, TurnRequest

@@ -32,7 +32,7 @@ from agent.turn.client.links import without_their_links
 from agent.turn.client.our_calls import for_model, with_ours
 from agent.turn.client.parameters import checked
 from agent.turn.commit import AnswerStore, Stored, message_of
-from agent.turn.context.build import BuiltContext, ContextServices, build_context
+from agent.turn.context.gather import BuiltContext, ContextServices, build_context
 from agent.turn.context.prompt import messages_of
 from agent.turn.context.smaller import fitted, size_of
 from agent.turn.extensions import Extensions

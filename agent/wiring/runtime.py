@@ -35,7 +35,7 @@ async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime
     await load("agent.turn.turn")
     from agent.background.worker import Worker
     from agent.turn.commit import AnswerStore
-    from agent.turn.context.build import ContextServices
+    from agent.turn.context.gather import ContextServices
     from agent.turn.context.prompt import budgets_of
     from agent.turn.turn import TurnDependencies
 
