@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent.turn.output.parse import parse_answer
-from agent.turn.output.stream import MessageStream, ShownText
+from agent.turn.output.streamed_text import MessageStream, ShownText
 
 RECORDED = Path(__file__).parents[3] / "data" / "llamacpp_answers.jsonl"
 ANSWERS = [json.loads(line) for line in RECORDED.read_text("utf-8").splitlines()]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.turn.output.parse import FALLBACK, FALLBACK_NOTED, parse_answer, well_formed
-from agent.turn.output.stream import MessageStream
+from agent.turn.output.streamed_text import MessageStream
 
 
 def lines_of(name: str) -> list[dict[str, Any]]:

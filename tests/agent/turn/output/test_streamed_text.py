@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.turn.output.parse import parse_answer
-from agent.turn.output.stream import CERTAIN, PATIENCE, MessageStream
+from agent.turn.output.streamed_text import CERTAIN, PATIENCE, MessageStream
 
 LONG = "The ferry leaves at nine and the market opens at ten, so there is time for a coffee by the harbour. "
 REPEATED = ["{", '"', "`", "<", "[", "\\", " ", "a", '"a":', "<think>", '{"a":', '\\"{', "é\\n\\ud83c\\udf66"]
