@@ -21,7 +21,7 @@ import httpx
 from harness import Scripted, arguments, bars_of, finish, new_companion, over
 from openai.types.responses import ResponseOutputMessage, ResponseOutputText
 
-from agent.services.transfer.imports import parse_import
+from agent.services.transfer.read_import import parse_import
 from agent.surfaces.http.application import app
 from agent.surfaces.web.application import app as console
 from agent.surfaces.web.application import beside

@@ -10,7 +10,7 @@ from agent.errors import ModelRejected as ModelRejected
 from agent.errors import ModelUnavailable as ModelUnavailable
 from agent.errors import SettingsError as SettingsError
 from agent.services.transfer.formats import read_json as read_json
-from agent.services.transfer.imports import parse_import as parse_import
+from agent.services.transfer.read_import import parse_import as parse_import
 from agent.settings import Settings as Settings
 from agent.tracing.store.filters import TraceFilter as TraceFilter
 from agent.turn.extensions import tool as tool

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from agent.services.forgetting import ForgetService
 from agent.services.transfer.export import export_person, export_place
-from agent.services.transfer.import_messages import read_messages, store_messages
-from agent.services.transfer.imports import Imported, ParsedImport, checked_import, speaks_for
+from agent.services.transfer.read_import import Imported, ParsedImport, checked_import, speaks_for
+from agent.services.transfer.store_messages import read_messages, store_messages
 from agent.types import TurnRequest
 from agent.types.arguments import Limit, Name, Page, Text, User, Where, place_of
 from agent.types.checks import checks_arguments

@@ -9,7 +9,7 @@ import pytest
 from agents.testing import ScriptedModel, assistant_message
 
 from agent.errors import BadInput
-from agent.services.transfer.import_messages import MESSAGES_AT_ONCE
+from agent.services.transfer.store_messages import MESSAGES_AT_ONCE
 from hachi import Companion
 from tests.memory.conftest import server as postgresql
 

@@ -71,7 +71,7 @@ async def import_memories(
     place's export go back to that place, each to whose it was: it asks before it speaks for others.
     """
     from agent.services.transfer.formats import read_json
-    from agent.services.transfer.imports import parse_import
+    from agent.services.transfer.read_import import parse_import
 
     name, data = _read(file)
     try:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from waiting import turns_of_others
 
-from agent.services.transfer.imports import parse_import
+from agent.services.transfer.read_import import parse_import
 from hachi import Companion
 
 OpenPet = Callable[..., Awaitable[Companion]]

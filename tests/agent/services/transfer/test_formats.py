@@ -11,7 +11,7 @@ import pytest
 
 from agent.errors import BadInput
 from agent.services.transfer.formats import read_json
-from agent.services.transfer.imports import parse_import
+from agent.services.transfer.read_import import parse_import
 from hachi import Companion
 
 OpenPet = Callable[..., Awaitable[Companion]]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agent.errors import BadInput
-from agent.services.transfer.imports import parse_import
+from agent.services.transfer.read_import import parse_import
 from hachi import Companion
 from memory.audience import Place
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agent.errors import BadInput
-from agent.services.transfer.imports import Imported, parse_import
+from agent.services.transfer.read_import import Imported, parse_import
 from hachi import Companion
 from hachi.testing import AnsweringModel
 
