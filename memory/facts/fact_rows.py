@@ -19,7 +19,7 @@ from memory.facts.decide import Case, Resolution, Step, lacking_owners
 from memory.facts.derived import withhold
 from memory.facts.refusal import states
 from memory.facts.similar import SimilarFacts, SimilarSearch
-from memory.index import vectors
+from memory.index import stored_vectors
 from memory.records import Decision, Draft, Memory
 from memory.sql.engine.errors import Overtaken
 from memory.sql.memories.owner_links import link, made_private, replaced_since
@@ -161,7 +161,7 @@ class FactRows:
             candidate.made.add(memory.id)
             stated = (memory.id, "dense")
             texts, made = {stated: candidate.draft.content}, {stated: candidate.vector}
-            await vectors.store(connection, self.similar.embedder.name, texts, made)
+            await stored_vectors.store(connection, self.similar.embedder.name, texts, made)
         elif resolution.fresh:
             await link(connection, memory.id, resolution.fresh, candidate.key, candidate.now)
         for step in outdated:  # stored as history of the newer memory, never shown as current

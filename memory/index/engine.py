@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from memory.index import CHUNKS, Kind, Question, Rankings, vectors
+from memory.index import CHUNKS, Kind, Question, Rankings, stored_vectors
 from memory.index.embedders import Embedder
 from memory.index.entry import ROW_BYTES, Entry
 from memory.index.rows import Draft, Rows
@@ -79,7 +79,7 @@ class Engine:
 
     async def rank_drafts(self, drafts: Sequence[Draft], *questions: Question) -> Rankings:
         """Search these rows alone, of those that the reader may read."""
-        points, _ = await vectors.points(self._database, self._embedder, drafts)
+        points, _ = await stored_vectors.points(self._database, self._embedder, drafts)
         entry = Entry()
         entry.put([point for point in points if not point.owners.isdisjoint(keys_of(questions[0]))])
         return rank({"": entry}, questions)
@@ -150,7 +150,7 @@ class Engine:
         if one.entry.ends <= now.timestamp():
             expired = one.entry.expired(now.timestamp())
             ids["memory"].update(expired, await self.rows.replaced_by(expired))
-        for id in await vectors.known(self._database, self._embedder.name, one.lacking):
+        for id in await stored_vectors.known(self._database, self._embedder.name, one.lacking):
             ids[one.lacking[id]].add(id)
         forgetful = read.first > one.last + 1 or now < one.at  # the log was cut, or the clock went back
         if forgetful or one.entry.worn or sum(map(len, ids.values())) > MOST_CHANGES:
@@ -169,7 +169,7 @@ class Engine:
 
     async def _put(self, key: str, one: Loaded, drafts: Sequence[Draft]) -> None:
         own = [draft for draft in drafts if key in draft.point.owners]
-        points, lacking = await vectors.points(self._database, self._embedder, own)
+        points, lacking = await stored_vectors.points(self._database, self._embedder, own)
         one.entry.put(points)
         lacks = {id for id, _ in lacking}
         for point in points:

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from memory.errors import EmbedderUnavailable, IndexUnavailable, StoreUnavailable
-from memory.index import LANES, Question, Rankings, vectors
+from memory.index import LANES, Question, Rankings, stored_vectors
 from memory.index.embedders import Embedder
 from memory.index.engine import Engine, keys_of
 from memory.index.scoring import best
@@ -45,7 +45,7 @@ class Indexing:
         """Why the server is not searched; None if nothing keeps it from that."""
         self._database = database
         self._clock = clock
-        works = server is not None or embedder.name not in vectors.QUICK
+        works = server is not None or embedder.name not in stored_vectors.QUICK
         self._worker = IndexWorker(database, self.engine.rows, embedder, server, clock) if works else None
         self._lock = asyncio.Lock()
         self._woken = False

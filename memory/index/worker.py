@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from memory.errors import IndexUnavailable
-from memory.index import vectors
+from memory.index import stored_vectors
 from memory.index.embedders import Embedder, know_dimension
 from memory.index.rows import Draft, Ids, Rows
 from memory.index.server.index import ServerIndex
@@ -86,13 +86,13 @@ class IndexWorker:
             await self._put(drafts, {id for some in ids.values() for id in some})
 
     async def _put(self, drafts: list[Draft], ids: Collection[str]) -> None:
-        points, lacking = await vectors.points(self.database, self.embedder, drafts)
+        points, lacking = await stored_vectors.points(self.database, self.embedder, drafts)
         if lacking:
-            await vectors.make(self.database, self.embedder, lacking)
-            points, _ = await vectors.points(self.database, self.embedder, drafts)
+            await stored_vectors.make(self.database, self.embedder, lacking)
+            points, _ = await stored_vectors.points(self.database, self.embedder, drafts)
         gone = sorted({*ids} - {point.id for point in points})
         if self.server:
             await self.server.put(points)
             await self.server.remove(gone)
         if gone:
-            await vectors.forget(self.database, gone)  # one was deleted while it was embedded
+            await stored_vectors.forget(self.database, gone)  # one was deleted while it was embedded
