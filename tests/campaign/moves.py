@@ -11,7 +11,7 @@ from typing import Any
 
 from agent.services.transfer.move import TABLES, Move, _checksum
 from memory.sql.engine import Database
-from memory.sql.engine.schema import HEAD
+from memory.sql.engine.migrate import HEAD
 from memory.sql.tables import metadata
 from tests.campaign.trials import Found, Outcome, Place, Tell, checked, killed, prepared
 from tests.campaign.world import facts_are_there, fill

@@ -7,7 +7,7 @@ from itertools import count
 from pathlib import Path
 
 from memory.sql.engine import Database
-from memory.sql.engine.schema import HEAD
+from memory.sql.engine.migrate import HEAD
 from memory.sql.tables import metadata
 
 OUTLIVE_NOBODY = """

@@ -15,7 +15,7 @@ from agent.errors import BadInput
 from agent.types.home_files import DATABASES, DECISIONS, TYPED, rotated
 from memory.errors import StoreUnavailable
 from memory.sql.engine.loop_sqlite import FOREIGN, read_only_uri
-from memory.sql.engine.schema import FIRST, HEAD
+from memory.sql.engine.migrate import FIRST, HEAD
 from memory.sql.tables import metadata
 from memory.sql.tables.evidence import VIEW
 from memory.sql.tables.triggers import ON_SQLITE

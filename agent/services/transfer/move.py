@@ -19,7 +19,7 @@ from agent.errors import BadInput
 from agent.services.transfer.backup import require_unused
 from memory.errors import StoreUnavailable
 from memory.sql.engine import Database
-from memory.sql.engine.schema import HEAD, MOVING
+from memory.sql.engine.migrate import HEAD, MOVING
 from memory.sql.tables import (
     changes,
     index_marks,

@@ -25,7 +25,7 @@ from memory.process.spans import note_write
 from memory.sql.engine.connecting import BUSY_SECONDS, engine_for
 from memory.sql.engine.errors import translated
 from memory.sql.engine.fence import check_fence
-from memory.sql.engine.schema import (
+from memory.sql.engine.migrate import (
     back_up,
     converter,
     create,

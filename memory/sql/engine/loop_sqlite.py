@@ -13,7 +13,7 @@ from sqlalchemy.pool import AsyncAdaptedQueuePool
 from sqlalchemy.util import await_only
 
 from memory.process.pace import pause
-from memory.sql.engine.schema import OURS
+from memory.sql.engine.migrate import OURS
 
 ROWS_AT_ONCE = 200
 """Rows that are written before others may run: some 5 ms, with their triggers."""

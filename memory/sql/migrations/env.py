@@ -1,4 +1,4 @@
-"""Run by Alembic; `memory.sql.engine.schema` hands over the connection."""
+"""Run by Alembic; `memory.sql.engine.migrate` hands over the connection."""
 
 from alembic import context
 

@@ -22,7 +22,7 @@ from memory.sql.engine import Database, connecting
 from memory.sql.engine import database as module
 from memory.sql.engine import schema as schema_module
 from memory.sql.engine.errors import Overtaken
-from memory.sql.engine.schema import FIRST, HEAD, MIGRATIONS
+from memory.sql.engine.migrate import FIRST, HEAD, MIGRATIONS
 from memory.sql.tables import metadata, users
 from tests.memory.conftest import Server
 
