@@ -6,9 +6,9 @@ from agent.background.reminders import Reminders
 from agent.services.admin import AdminService, HealthService
 from agent.services.conversations import ConversationService
 from agent.services.documents import DocumentService
-from agent.services.erasure.outside_sql import ErasureOutsideSql
 from agent.services.forgetting import ForgetService
 from agent.services.memories import MemoryService
+from agent.services.outside_sql.erase import ErasureOutsideSql
 from agent.services.people import PeopleService
 from agent.services.sessions import SessionService
 from agent.services.statistics import StatisticsService
