@@ -1,4 +1,4 @@
-"""Chooses the language model that the settings name."""
+"""Choose the language model that the settings name, with its client and what is tried again when it fails."""
 
 from dataclasses import dataclass
 from functools import partial
