@@ -18,9 +18,8 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 from memory.errors import StoreUnavailable
-from memory.sql.engine import Database, connecting
+from memory.sql.engine import Database, connecting, migrate
 from memory.sql.engine import database as module
-from memory.sql.engine import schema as schema_module
 from memory.sql.engine.errors import Overtaken
 from memory.sql.engine.migrate import FIRST, HEAD, MIGRATIONS
 from memory.sql.tables import metadata, users
@@ -100,8 +99,8 @@ async def test_a_failed_conversion_leaves_the_tables_and_a_copy_stays_until_some
     migrations = tmp_path / "migrations"
     shutil.copytree(MIGRATIONS, migrations)
     newest = migrations / "versions" / "9999_newest.py"
-    monkeypatch.setattr(schema_module, "MIGRATIONS", migrations)
-    monkeypatch.setattr(schema_module, "HEAD", "9999")
+    monkeypatch.setattr(migrate, "MIGRATIONS", migrations)
+    monkeypatch.setattr(migrate, "HEAD", "9999")
     home, names = tmp_path / "home", f"revision, down_revision = '9999', '{HEAD}'\n"
     older(home)
     before = schema(home)
