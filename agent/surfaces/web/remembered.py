@@ -28,7 +28,7 @@ from memory.errors import NotFound
 from memory.records import ForgetCandidate, ForgetKind, Forgotten, Memory, MemoryUpdate, Message
 
 MOST_LISTED = 200
-"""Facts on a page; a search finds the others."""
+"""Facts on a page."""
 MOST_FOUND = 20
 MOST_FILES = 20
 """In one upload."""
@@ -41,24 +41,22 @@ router = APIRouter(dependencies=[Depends(require_visit)])
 async def overview(here: Here) -> Response:
     """The newest facts, those of one month, or what a search finds."""
     text, pet, user, given = here.searched, here.pet, here.user, here.request.query_params
+    known, zone, readers = await pet.people.context(user=user), ZONE.get(), Audience.of(user)
     hits = await pet.search_memories(text, user=user, limit=MOST_FOUND) if text else []
     found, month = Page(hit.memory for hit in hits if hit.memory), given.get("month", "")
     if not text:
         when, cursor = _days_of(month) if month else {}, given.get("cursor")
         found = await pet.memories.list(user=user, limit=MOST_LISTED, cursor=cursor, **when)
-    known, zone = await pet.people.context(user=user), ZONE.get()
-    others = {one.user_id for one in found} - {user}
     return here.page(
         "console/memories.html",
         text=text,
         month=month,
         months=await pet.memories.months(user=user),
         days=[
-            [*day]
-            for _, day in groupby(found, lambda one: not text and one.created_at.astimezone(zone).date())
+            [*day] for _, day in groupby(found, lambda one: text or one.created_at.astimezone(zone).date())
         ],
         next=found.next,
-        tellers=await pet.components.transcript.speakers.names(others, Audience.of(user)),
+        tellers=await pet.components.transcript.speakers.names({one.user_id for one in found}, readers),
         said=[hit for hit in hits if not hit.memory],
         profile=[(name, value) for name, value in (*known.profile, *known.preferences) if value],
         summary=known.memory_summary,
@@ -235,8 +233,8 @@ async def add_document(here: Here) -> Response:
     if "content" not in here.form:
         return go("/documents")
     name = here.field("name")
-    named = name if "." in name else f"{name}.md"
-    await here.pet.documents.add(named, here.field("content"), user=here.user)
+    name += "" if "." in name else ".md"
+    await here.pet.documents.add(name, here.field("content"), user=here.user)
     return go("/documents")
 
 
