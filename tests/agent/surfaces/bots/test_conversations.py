@@ -12,7 +12,7 @@ from scripted_server import Fail, Hang, Say, ScriptedServer, answer
 from agent.surfaces.bots.attachments import Attachment
 from agent.surfaces.bots.conversations import MAX_WAITING, TOO_MANY, TOO_MANY_TODAY, Conversations
 from agent.surfaces.bots.errors import UNEXPECTED
-from agent.surfaces.bots.platform import Content, IncomingMessage, Line, continues, should_answer
+from agent.surfaces.bots.platform import Content, IncomingMessage, Line, Thread, continues, should_answer
 from agent.surfaces.bots.streamed_reply import Refused
 from agent.surfaces.bots.turns import REFUSED, STOPPED
 from agent.tracing.store.filters import TraceFilter
@@ -315,6 +315,23 @@ async def test_what_a_trace_quotes_of_others_goes_when_it_is_deleted_on_the_plat
     await conversations.deleted("chat:7")
     with pytest.raises(NotFound, match="forgotten"):
         await pet.traces.get(trace.id, pet.clock())
+
+
+async def test_a_thread_of_others_is_shown_without_who_wants_nothing_kept_and_what_was_said_to_the_bot(
+    conversations: Conversations, platform: Any, server: ScriptedServer
+) -> None:
+    await conversations.pet.people.keep(False, user="chat:3", place=PRIVATE)
+    soup = Line("chat:2", origin="chat:20", source="Ben: soup?")
+    secret = Line("chat:3", origin="chat:21", source="Cleo: my PIN is 4711")
+    asked = Line("chat:1", addressed=True, origin="chat:22", source="Ana: what was asked before")
+    platform.around = Thread([soup, secret, asked], "Lunch")
+    server.script(answer("Soup."))
+    await conversations.receive(ana("and now?", origin="chat:9", in_thread=True), "mentions")
+    await conversations.settle()
+    told = "> The thread is called “Lunch”.\n> Before it in the thread:\n> Ben: soup?\n"
+    assert told in server.asked[0].context
+    assert "4711" not in server.asked[0].context
+    assert "asked before" not in server.asked[0].context
 
 
 @pytest.fixture

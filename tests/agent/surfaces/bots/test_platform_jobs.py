@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -222,3 +223,14 @@ async def eventually(read: Callable[[], Awaitable[Any]], wanted: Any) -> None:
     async with asyncio.timeout(10):
         while await read() != wanted:  # noqa: ASYNC110 - what is waited for happens in the database
             await asyncio.sleep(0.002)
+
+
+async def test_the_heartbeat_is_touched_while_the_bot_is_connected(
+    jobs: PlatformJobs, tmp_path: Path
+) -> None:
+    jobs.heartbeat = tmp_path / "beat"
+    for session in (None, "session"):
+        jobs.connection = lambda session=session: session  # type: ignore[misc]
+        await jobs.do()
+        await jobs._follow_connection()
+        assert jobs.heartbeat.exists() is bool(session)

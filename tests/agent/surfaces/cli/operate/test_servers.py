@@ -51,12 +51,13 @@ def test_the_pages_of_traces_are_served(hachi):
     assert (ran.code, "so whoever is on this machine may look" in ran.err) == (0, True)
 
 
-def test_a_worker_runs_until_a_signal(hachi):
+def test_a_worker_runs_until_a_signal_and_touches_its_heartbeat(hachi, tmp_path):
     def stop(_, err):
         with stopping(signal.SIGTERM):
             until(lambda: "doing background work; Ctrl-C stops" in err.getvalue())
+            until((tmp_path / "beat").exists)
 
-    ran = hachi("worker", meanwhile=stop)
+    ran = hachi("worker", "--heartbeat", str(tmp_path / "beat"), meanwhile=stop)
     assert (ran.code, ran.err.splitlines()[-1]) == (0, "hachi: stopped")
 
 
