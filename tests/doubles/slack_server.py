@@ -76,7 +76,6 @@ class SlackServer:
         """Those that are still there."""
         self.said: list[dict[str, Any]] = []
         """What people wrote."""
-        """Person → App Home."""
         self.statuses: list[tuple[str, str, str]] = []
         """(channel, thread, status)."""
         self.epoch = 1_700_000_000
