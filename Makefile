@@ -58,7 +58,7 @@ test-qdrant: $(VENV)/.installed-dev
 test-clients: $(VENV)/.installed-dev
 	-npm install --silent --prefix tests/clients/node
 	test -x tests/clients/python/.venv/bin/python || $(PYTHON) -m venv tests/clients/python/.venv
-	-tests/clients/python/.venv/bin/python -m pip install --quiet openai litellm mcp langchain-openai
+	-tests/clients/python/.venv/bin/python -m pip install --quiet openai litellm mcp langchain-openai "pydantic-ai-slim[openai]"
 	$(TESTING) $(BIN)/pytest -q tests/clients
 
 test-node: test-clients

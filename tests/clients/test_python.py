@@ -1,4 +1,4 @@
-"""LiteLLM and LangChain against `hachi serve`, each in a process of its own."""
+"""LiteLLM, LangChain and pydantic-ai against `hachi serve`, each in a process of its own."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -28,15 +28,17 @@ async def seen(serve: Callable[..., Any], task: str) -> Any:
     [
         pytest.param("litellm", marks=installed("litellm")),
         pytest.param("langchain", marks=installed("langchain_openai")),
+        pytest.param("pydantic_ai", marks=installed("pydantic_ai")),
     ],
 )
 async def test_its_tools_are_called_and_its_stream_is_read(
     serve: Any, server: ScriptedServer, client: str
 ) -> None:
     server.script(Call("weather", {"town": "Lyon"}), answer("Sunny in Lyon."))
-    server.script(Say('{"name": "Lyon", "people": 500000}'))
+    server.script(Say('{"name": "Lyon", "people": 500000}'), answer("A yak."), answer("A zebu."))
     saw = await seen(serve, client)
     assert (saw["call"], saw["given"], saw["text"]) == ("weather", {"town": "Lyon"}, "Sunny in Lyon.")
+    assert saw.get("pets", ["A yak.", "A zebu."]) == ["A yak.", "A zebu."]
     assert saw.get("town", {"name": "Lyon", "people": 500000}) == {"name": "Lyon", "people": 500000}
     assert server.asked[1].json["temperature"] == 0.2
     assert server.asked[1].results == ["sunny"]

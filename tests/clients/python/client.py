@@ -48,4 +48,41 @@ def langchain():
     return {"call": call["name"], "given": call["args"], "text": text, "town": town.model_dump()}
 
 
-print(json.dumps({"litellm": litellm, "langchain": langchain}[sys.argv[1]]()))
+def pydantic_ai():
+    from pydantic import BaseModel
+    from pydantic_ai import Agent, NativeOutput
+    from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    class Town(BaseModel):
+        """A town."""
+
+        name: str
+        people: int
+
+    given, provider = [], OpenAIProvider(base_url=URL, api_key=KEY)
+    agent = Agent(OpenAIChatModel("hachi", provider=provider), model_settings={"temperature": 0.2})
+
+    @agent.tool_plain
+    def weather(town: str) -> str:
+        """The weather of a town."""
+        given.append({"town": town})
+        return "sunny"
+
+    asked = agent.run_sync("how is Lyon?")
+    town = agent.run_sync(
+        "Which town?", output_type=NativeOutput(Town), message_history=asked.all_messages()
+    ).output
+    responses = Agent(OpenAIResponsesModel("hachi", provider=provider))
+    first = responses.run_sync("Name a pet")
+    again = responses.run_sync("And another", message_history=first.all_messages())
+    return {
+        "call": "weather",
+        "given": given[0],
+        "text": asked.output,
+        "town": town.model_dump(),
+        "pets": [first.output, again.output],
+    }
+
+
+print(json.dumps({"litellm": litellm, "langchain": langchain, "pydantic_ai": pydantic_ai}[sys.argv[1]]()))
