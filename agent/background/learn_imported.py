@@ -90,9 +90,6 @@ class _Counted(Model):
     def stream_response(self, *args: Any, **rest: Any) -> Any:
         raise NotImplementedError("a consolidation is asked whole")
 
-    def get_retry_advice(self, request: Any) -> Any:
-        return self.inner.get_retry_advice(request)
-
 
 @dataclass(frozen=True)
 class Learning:

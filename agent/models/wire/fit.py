@@ -29,7 +29,7 @@ _SHAPES = {
     "empty texts": r"content.{0,80}(?:non-?empty|(?:is|be|are) empty)",
 }
 """What the conversation can do without, and the words by which servers refuse it."""
-_TOOLS = re.compile(r"\btools?\b|tool calling|function", re.I)
+_TOOLS = re.compile(r"\btools?\b|function.?call", re.I)
 _OTHER_LIMIT = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 CHARACTERS_A_TOKEN = 3
 """Fewer than a token of running text has, so that what is reckoned to fit does."""
