@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from agent.models.json_objects import objects_in
 from agent.models.wire.provider_state import merged, wanted_back
 
 Json = dict[str, Any]
@@ -87,21 +88,15 @@ class CallsInPieces:
 
 
 def _objects(call: _Call) -> list[str]:
-    written = call.written.strip()
+    written, pieces = call.written.strip(), [piece for piece in call.pieces if piece.strip()]
     if not written or _is_object(written):
         return [written or "{}"]
-    if len(call.pieces) > 1 and _is_object(call.pieces[-1]):
-        whole = [piece for piece in call.pieces if _is_object(piece)]
-        if len(whole) < len([piece for piece in call.pieces if piece.strip()]):
-            return [call.pieces[-1]]
-    objects, rest = list[str](), written
-    while rest.startswith("{"):
-        try:
-            _, end = _DECODER.raw_decode(rest)
-        except (ValueError, RecursionError):
-            break
-        objects, rest = [*objects, rest[:end]], rest[end:].lstrip()
-    return list(dict.fromkeys(objects)) if objects and not rest else [written]
+    if _is_object(pieces[-1]) and not all(map(_is_object, pieces)):
+        return pieces[-1:]
+    found = objects_in(written) if written.startswith("{") else []
+    if not found or found[-1].end < len(written) or not all(one.whole for one in found):
+        return [written]
+    return list(dict.fromkeys(json.dumps(one.value, ensure_ascii=False) for one in found))
 
 
 _DECODER = json.JSONDecoder(strict=False)
