@@ -18,7 +18,7 @@ from memory.facts.compare import tells
 from memory.process.spans import new_id
 from memory.records import Message
 from memory.sql.engine import Database
-from memory.sql.hidden import hide, link_is_hidden
+from memory.sql.hidden import hide, link_is_hidden, parts
 from memory.sql.jobs.queue import JobQueue
 from memory.sql.memories.memory_rows import BY_IDS
 from memory.sql.memories.replacements import NOW, is_active, unexpired
@@ -129,14 +129,17 @@ async def withhold(
     earlier summaries count, with `telling` only those whose text tells a memory.
     """
     ids = {*message_ids, *memory_ids}
-    heard = {*message_ids, *await connection.scalars(statements_of(memory_ids))}
-    resting = union(_covering(heard), resting_on(ids, "covered"))
-    query = select(active_conversations).where(
-        active_conversations.c.summary != "", active_conversations.c.id.in_(resting)
-    )
+    heard, found = {*message_ids}, dict[str, Any]()
+    for part in parts(memory_ids):
+        heard.update(await connection.scalars(statements_of(part)))
+    query = select(active_conversations).where(active_conversations.c.summary != "")
     if written_before is not None:
         query = query.where(active_conversations.c.updated_at < written_before)
-    rows = [row for row in (await connection.execute(query)).all() if _reads(row.owner, owners)]
+    for part in parts(ids | heard):
+        resting = union(_covering(heard.intersection(part)), resting_on(ids.intersection(part), "covered"))
+        rests = await connection.execute(query.where(active_conversations.c.id.in_(resting)))
+        found |= {row.id: row for row in rests}
+    rows = [row for row in found.values() if _reads(row.owner, owners)]
     told = await _told(connection, memory_ids) if telling else None
     rows = [row for row in rows if told is None or told(row.summary)]
     emptied = [row.id for row in rows]

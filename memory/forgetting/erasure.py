@@ -188,8 +188,7 @@ class Erasure:
 
     async def _clean_index(self, found: ErasureProgress) -> list[Remainder]:
         """Remove what was deleted from the index, and from the log of changes."""
-        async with self.database.write() as connection:
-            await changes.erase(connection, user_key(found.user))
+        await changes.erase(self.database, user_key(found.user))
         try:
             left = await self.indexing.erase(found.ids)
         except (IndexUnavailable, EmbedderUnavailable) as error:

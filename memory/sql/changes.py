@@ -12,8 +12,7 @@ import asyncio
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from sqlalchemy import bindparam, delete, func, select, text, update
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import ColumnElement, bindparam, delete, func, select, text, update
 
 from memory.sql.engine import Database
 from memory.sql.tables import changes, index_todo
@@ -23,7 +22,7 @@ Moment = str
 LATEST = 50_000
 """How many of the newest changes `cut` leaves. What has not read the others is loaded anew."""
 SLICE = 2_000
-"""How many changes one transaction of `cut` deletes."""
+"""How many changes one transaction deletes."""
 AROUND = "around "
 """Before a place's key: of messages that are hidden, shown or moved there, which changes the windows of the
 messages around them, also for whoever has only these."""
@@ -94,18 +93,24 @@ async def read(database: Database, owners: Collection[str], since: Moment) -> Re
     return Read(rows[0].moment, rows[0].first, rows[0].last, found)
 
 
-async def erase(connection: AsyncConnection, owner: str) -> None:
-    """Remove an erased owner's name from the log, in the caller's transaction, and make every process read
-    all anew. What a server's index is to remove stays, as nobody's."""
+async def erase(database: Database, owner: str) -> None:
+    """Name an owner who is erased no more, and let every process forget what it has read. What a server's
+    index is to remove stays, as nobody's."""
     theirs = (owner, f"{DOCUMENTS}{owner}")
-    await connection.execute(delete(changes).where(changes.c.owner.in_(theirs)))
-    await connection.execute(update(index_todo).where(index_todo.c.owner.in_(theirs)).values(owner=EVERYBODY))
-    await connection.execute(_ERASED[connection.dialect.name == "sqlite"])
+    await _delete(database, changes.c.owner.in_(theirs))
+    async with database.write() as connection:
+        todo = update(index_todo).where(index_todo.c.owner.in_(theirs))
+        await connection.execute(todo.values(owner=EVERYBODY))
+        await connection.execute(_ERASED[database.sqlite])
 
 
 async def cut(database: Database) -> None:
     """Delete all but the newest changes, in slices of some milliseconds."""
     [[last]] = await database.rows(select(func.coalesce(func.max(changes.c.seq), 0)))
-    older = select(changes.c.seq).where(changes.c.seq <= last - LATEST).limit(SLICE)
-    while await database.run(delete(changes).where(changes.c.seq.in_(older))):  # noqa: ASYNC110
+    await _delete(database, changes.c.seq <= last - LATEST)
+
+
+async def _delete(database: Database, which: ColumnElement[bool]) -> None:
+    some = select(changes.c.seq).where(which).limit(SLICE)
+    while await database.run(delete(changes).where(changes.c.seq.in_(some))):  # noqa: ASYNC110
         await asyncio.sleep(0)  # others run
