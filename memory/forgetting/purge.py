@@ -118,7 +118,9 @@ async def _some(connection: AsyncConnection, forgetting: str) -> dict[Kind, set[
         hidden.c.forgetting_id == forgetting, or_(others, and_(hidden.c.kind == "message", there))
     )
     found: dict[Kind, set[str]] = {}
-    for row in await connection.execute(query.order_by(hidden.c.kind.desc(), hidden.c.row_id).limit(BATCH)):
+    for row in await connection.execute(
+        query.order_by(hidden.c.kind.desc(), hidden.c.row_id.desc()).limit(BATCH)
+    ):
         found.setdefault(row.kind, set()).add(row.row_id)
     return found
 

@@ -103,9 +103,9 @@ hidden = Table(
         row_id,
         ForeignKey("forgettings.id", ondelete="CASCADE"),
         primary_key=True,
-        index=True,
         comment="a row that any forgetting names is in no read",
     ),
+    Index("ix_hidden_of_forgetting", "forgetting_id", "kind", "row_id"),
 )
 
 memory_updates = Table(
