@@ -6,10 +6,9 @@ in the queue.
 """
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from sqlalchemy import bindparam, delete, or_, select
 from sqlalchemy.dialects.postgresql import insert
@@ -38,19 +37,15 @@ _COUNT = (
     .returning(figures.c.value)
 )
 _PAYER = bindparam("payer", type_=figures.c.user_id.type)
-_COUNTED = select(figures).where(
-    figures.c.name.in_(bindparam("names", expanding=True)), or_(_PAYER.is_(None), figures.c.user_id == _PAYER)
+_SPENT = select(figures.c.user_id).where(
+    figures.c.name == bindparam("period"),
+    figures.c.value >= bindparam("most"),
+    or_(_PAYER.is_(None), figures.c.user_id == _PAYER),
 )
 
 
 class BudgetSpent(NotNow):
-    """The owner has no calls left in this day."""
-
-
-class _Period(NamedTuple):
-    name: str
-    most: int
-    until: datetime
+    """The owner has no calls left today."""
 
 
 @dataclass(frozen=True)
@@ -62,47 +57,45 @@ class ConsolidationBudget:
 
     async def check(self, payer: str) -> None:
         """Raise BudgetSpent if the payer, a person's id or a place's key, has no calls left."""
-        if until := (await self._spent(payer)).get(payer):
-            raise BudgetSpent(f"{payer} has no upkeep calls left", until)
+        if payer in await self._spent(payer):
+            raise self._none_left(payer)
 
     async def spend(self, payer: str) -> None:
         """Count one call. Raises BudgetSpent, and counts nothing, if the payer has none left."""
-        if not (periods := list(self._periods())):
+        if not self.per_day:
             return
+        given = {"payer": payer, "period": self._today, "most": self.per_day}
         async with self.database.write() as connection:
-            for period in periods:
-                given = {"payer": payer, "period": period.name, "most": period.most}
-                number = (await connection.execute(_COUNT, given)).scalar()
-                if number is None:
-                    raise BudgetSpent(f"{payer} has no upkeep calls left", period.until)
-                if number == 1:  # those of earlier periods go
-                    others = figures.c.name.not_in([period.name for period in periods])
-                    here = figures.c.user_id == payer, figures.c.name.startswith(COUNTED)
-                    await connection.execute(delete(figures).where(*here, others))
-                if number == period.most:
-                    until = f"{period.until:%Y-%m-%d %H:%M}"
-                    log.warning("the upkeep of %s waits from the next call on, until %s UTC", payer, until)
+            number = (await connection.execute(_COUNT, given)).scalar()
+            if number is None:
+                raise self._none_left(payer)
+            if number == 1:  # those of earlier days go
+                earlier = figures.c.name.startswith(COUNTED), figures.c.name != self._today
+                await connection.execute(delete(figures).where(figures.c.user_id == payer, *earlier))
+        if number == self.per_day:
+            until = f"{self._midnight:%Y-%m-%d %H:%M}"
+            log.warning("the consolidation of %s waits from the next call on, until %s UTC", payer, until)
 
     async def waiting(self) -> WaitingForCalls:
         """Return how much waits for calls, of everybody."""
         if not (spent := await self._spent()):
             return WaitingForCalls()
         rows = await self.database.rows(select(work.c.user_id).where(work.c.kind == CONSOLIDATE))
-        waits = [spent[row.user_id] for row in rows if row.user_id in spent]
-        return WaitingForCalls(len(waits), max(waits, default=None))
+        jobs = sum(row.user_id in spent for row in rows)
+        return WaitingForCalls(jobs, self._midnight if jobs else None)
 
-    async def _spent(self, payer: str | None = None) -> dict[str, datetime]:
-        """Return those who have no calls left, or this one, each with the time until which it is so."""
-        periods = {period.name: period for period in self._periods()}
-        given = {"payer": payer, "names": [*periods]}
-        spent: dict[str, datetime] = {}
-        for row in await self.database.rows(_COUNTED, given) if periods else ():
-            if row.value >= periods[row.name].most:
-                until = periods[row.name].until
-                spent[row.user_id] = max(until, spent.get(row.user_id, until))
-        return spent
+    async def _spent(self, payer: str | None = None) -> set[str]:
+        """Return those who have no calls left today, or this one."""
+        given = {"payer": payer, "period": self._today, "most": self.per_day}
+        return {row.user_id for row in await self.database.rows(_SPENT, given)} if self.per_day else set()
 
-    def _periods(self) -> Iterator[_Period]:
-        day = self.clock().replace(hour=0, minute=0, second=0, microsecond=0)
-        if self.per_day:
-            yield _Period(f"{COUNTED}{day:%Y-%m-%d}", self.per_day, day + timedelta(days=1))
+    def _none_left(self, payer: str) -> BudgetSpent:
+        return BudgetSpent(f"{payer} has no calls for consolidation left today", self._midnight)
+
+    @property
+    def _today(self) -> str:
+        return f"{COUNTED}{self.clock():%Y-%m-%d}"
+
+    @property
+    def _midnight(self) -> datetime:
+        return self.clock().replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)

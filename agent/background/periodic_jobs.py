@@ -26,7 +26,7 @@ log = logging.getLogger("hachi.schedule")
 LATE = {"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
 """A job that comes late, as at the start while libraries load, still runs."""
 QUEUE_SECONDS = 10
-"""How often the queue is looked at: for retries, jobs of processes that died, and what no notice told of."""
+"""How often the queue is looked at: for retries, and jobs of other processes."""
 REMIND_SECONDS = 20
 """How often due tasks are checked, if a surface can announce them."""
 PURGE_SECONDS = 15 * 60.0

@@ -205,7 +205,7 @@ async def test_a_message_says_what_its_consolidation_came_to(
     asked = Asked(pet.clock(), "ana")
     [found] = await explain_all(pet.components.database, pet.traces, asked, "Mitzi")
     assert stopped(found)[1].startswith(why)
-    assert ("ana has no upkeep calls left" in stopped(found)[1]) == (per_hour == 1)
+    assert ("ana has no calls for consolidation left" in stopped(found)[1]) == (per_hour == 1)
 
 
 async def test_a_message_in_the_prompt_was_given_though_its_fact_was_not(pet, server, turn, said):
