@@ -202,7 +202,7 @@ class MemoryStore:
         return await self.where(memories.c.id.in_(union_all(*ids)), now, limit) if ids else []
 
     async def times(self, audience: Audience, now: datetime) -> list[datetime]:
-        """When each memory that this audience may read was told, newest first."""
+        """Return when each memory that this audience may read was told, newest first."""
         link, told = memory_owners.c, func.min(memory_owners.c.created_at)
         query = select(told).join(memories).where(link.owner.in_(audience.keys), is_active(), unexpired())
         rows = await self.database.rows(query.group_by(link.memory_id).order_by(told.desc()), {"now": now})

@@ -26,7 +26,7 @@ async def conversations_of(
     before: str | None = None,
     id: str | None = None,
 ) -> list[Conversation]:
-    """The conversations that this audience may read something of, the one with the newest message first. With
+    """Return the conversations of which this audience may read something, the newest message first: with
     `before`, those whose newest message is older than the one with this id; with `id`, that one. Raises
     NotFound for a message that may not be read."""
     this = messages.c

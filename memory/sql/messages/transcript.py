@@ -372,7 +372,7 @@ class Transcript:
 
 
 async def position_of(database: Database, id: str, audience: Audience) -> int:
-    """The `seq` of this message. Raises NotFound for one that the audience may not read."""
+    """Return the `seq` of this message. Raises NotFound for one that the audience may not read."""
     seen = select(messages.c.seq).where(messages.c.id == id, messages_readable(audience))
     for row in await database.rows(seen):
         return int(row.seq)
