@@ -38,6 +38,8 @@ FIRST_YEAR, LAST_YEAR = 1000, 9000
 """Of a time. Databases and calendars disagree about what lies outside, and a lifetime may be added to it."""
 
 NO_NAME = "pass a name: one line of readable text"
+DOTS = frozenset({".", ".."})
+"""No names: clients of HTTP shorten an address by them, so that what is meant for one row reaches another."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +97,7 @@ short_text = text_up_to(MAX_NAME)
 def readable_name(value: object) -> str:
     """The name in the normal form for storage and comparison."""
     text = short_text(value)
-    if text != value or not is_a_line(text):
+    if text != value or not is_a_line(text) or text.strip() in DOTS:
         raise ValueError(NO_NAME)
     return text.strip()
 

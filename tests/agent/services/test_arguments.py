@@ -177,6 +177,8 @@ LIMIT = "limit: {} is no whole number from 1 to 10000"
         ("respond", {"text": "x", "ending": int}, "ending: <class 'int'> is no async function"),
         ("respond", {"text": "x", "user": "a\x00b"}, "user: pass a name: one line"),
         ("respond", {"text": "x", "conversation": " "}, "conversation: pass a name: one line"),
+        ("respond", {"text": "x", "conversation": ".."}, "conversation: pass a name: one line"),
+        ("respond", {"text": "x", "user": " . "}, "user: pass a name: one line"),
         ("memories.search", {"query": "x", "place": "acme/half \ud83d"}, "place: pass a name: one line"),
         ("memories.search", {"query": "x", "place": Place(("acme", ""))}, "place: pass a name: one line"),
     ],
