@@ -223,6 +223,8 @@ class Turns:
         title, before = await self._thread(message, replied)
         texts, left = {}, MOST_AROUND
         for line in (*replied.values(), *before[:1], *reversed(before[1:])):
+            if left <= 0:
+                break
             if text := (await self.platform.quote(line, message))[: min(left, MAX_QUOTED)]:
                 texts[line.origin] = text
                 left -= len(text)

@@ -65,10 +65,12 @@ def sdk_logger() -> logging.Logger:
     return logger
 
 
-async def whole_file(client: AsyncWebClient, file: Mapping[str, Any]) -> Mapping[str, Any]:
+async def whole_file(
+    client: AsyncWebClient, file: Mapping[str, Any], *, patient: bool = True
+) -> Mapping[str, Any]:
     """Return all that Slack tells of a file. Of one from another workspace an event has the id alone, and the
-    words of a voice message come later."""
-    for wait in (0, *VOICE_WAITS):
+    words of a voice message come later: a `patient` call waits for them."""
+    for wait in (0, *(VOICE_WAITS if patient else ())):
         said = file.get("transcription") or {}
         if file.get("file_access") != "check_file_info" and said.get("status") != "processing":
             break

@@ -210,7 +210,7 @@ class Reader:
 
     async def _file(self, file: Mapping[str, Any]) -> str:
         """Return the name of a file and, of a voice message, its words."""
-        file = await whole_file(self.client, file)
+        file = await whole_file(self.client, file, patient=False)
         spoken = await transcript(self.client, file)
         return f"{file.get('name') or file.get('title') or 'a file'}{spoken and f', it says: {spoken}'}"
 

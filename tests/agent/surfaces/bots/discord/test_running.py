@@ -8,6 +8,7 @@ from types import SimpleNamespace as Is
 from typing import Any
 
 import pytest
+from discord import shard
 from discord_server import ANA, APPLICATION, BEN, BOT, DM, GENERAL, GUILD, TOKEN, DiscordServer, refusal
 from scripted_server import Call, ScriptedServer, answer
 
@@ -69,6 +70,11 @@ async def test_the_bot_runs_though_discord_refuses_its_commands_and_a_message_fa
     await bot.hears("hello?")
     assert platform.shown(DM) == ["Hello!"]
     assert "does not take them" in caplog.text
+
+
+async def test_discord_py_waits_a_minute_at_most_before_it_connects_again(bot) -> None:
+    backoff = shard.ExponentialBackoff()
+    assert max(backoff.delay() for _ in range(100)) <= 60
 
 
 async def test_an_event_that_cannot_be_read_ends_nothing(bot, platform, server, caplog) -> None:
