@@ -92,8 +92,6 @@ class SlackServer:
         """File → what `files.info` tells of it, one after the other; the last stays."""
         self.acknowledged: list[str] = []
         """Envelopes of Socket Mode."""
-        self.said_back: dict[str, Any] = {}
-        """Envelope → the payload of its acknowledgement."""
         self.connections = 0
         """Of Socket Mode, so far."""
         self.limited: set[str] = set()
@@ -372,7 +370,6 @@ class SlackServer:
             if message.type == WSMsgType.TEXT:
                 acknowledged = json.loads(message.data)
                 self.acknowledged.append(acknowledged["envelope_id"])
-                self.said_back[acknowledged["envelope_id"]] = acknowledged.get("payload")
                 self.changed.set()
         self._sockets.remove(socket)
         self.changed.set()

@@ -120,7 +120,6 @@ class FakePlatform:
         self.busy: list[bool] = []
         self.away = False
         self.around = Thread()
-        """The thread that every message is in."""
         self.there: dict[str, IncomingMessage] = {}
         """Origin → what people wrote that can still be read."""
         self.unreadable: set[str] = set()

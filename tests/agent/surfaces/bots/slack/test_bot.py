@@ -125,7 +125,6 @@ BLOCKS += [
             {"blocks": BLOCKS, "user": None, "bot_profile": {"name": "Polly"}},
             "Polly: (shown: Where do we eat?)",
         ),
-        ({"text": "down", "attachments": [{"title": "Site", "text": "is down"}]}, "Ben: down"),
     ],
 )
 async def test_what_a_thread_of_others_begins_with_is_shown_in_words_and_is_not_kept_as_the_senders(
