@@ -161,6 +161,8 @@ class Forgotten:
     undo_until: datetime | None = None
     text: str = ""
     """The text of what was named, if it is no memory."""
+    elsewhere: str = ""
+    """Where a copy is that Hachi cannot reach, in words."""
     offered: tuple[ForgetCandidate, ...] = ()
     """What may be forgotten too: entries and tasks that rest on the messages that went, and what looks
     related."""

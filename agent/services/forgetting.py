@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from agent.services.outside_sql.log_lines import blank_lines_of, blank_typed
 from agent.turn.forget_requests import ForgetRequests
+from agent.types.client import OTHER_MEMORY
 from memory.audience import PRIVATE, Audience, Place
 from memory.errors import MemoryFault
 from memory.forgetting.make_private import make_private
@@ -19,6 +20,7 @@ from memory.sql.jobs.deliveries import quote_id
 if TYPE_CHECKING:
     from agent.wiring.components import Components
 
+ELSEWHERE = "the program that you talk with keeps memories of its own: forget it there too"
 MOST_OFFERED = 5
 """The most that a receipt offers: what rests on the same messages comes first."""
 
@@ -46,6 +48,8 @@ class ForgetService:
         with suppress(MemoryFault):  # a trace is not read while a row that it shows is hidden
             await self.parts.recorder.forget_rows(ids)
             receipt = replace(receipt, traces=await self.parts.traces.showing(ids))
+        if OTHER_MEMORY in await self.parts.figures.totals(user):
+            receipt = replace(receipt, elsewhere=ELSEWHERE)
         left = await self.offered([replace(receipt, offered=(*receipt.offered, *near))])
         if receipt.undo_id is None:
             with suppress(MemoryFault):  # it is hidden, and the schedule tries again and says why

@@ -43,7 +43,7 @@ MAX_TEXT = 100_000
 LARGE = 1_000_000
 """Bytes of a whole trace above which each text is cut to `MAX_TEXT`."""
 WITHOUT_CONTENT = frozenset(
-    "usage ok well_formed tries limit found given first finish cut narrow "
+    "usage ok well_formed tries limit found given first finish cut narrow other_memory "
     "sections question_at question_sections".split()
 )
 """The data of a span that is stored when content is not."""

@@ -40,7 +40,7 @@ from agent.turn.forget_requests import ForgetRequests
 from agent.turn.loop import NARROW_TOOLS, AgentResult, run_agent, with_end
 from agent.turn.reply_stream import OnEvent
 from agent.types import Ending, ReceivedMessage, Reply, TurnRequest
-from agent.types.client import ClientTurn, items_as_json
+from agent.types.client import OTHER_MEMORY, ClientTurn, items_as_json
 from agent.types.events import MemoryDecided, StreamEvent, TextWritten
 from memory.facts.writer import FactWriter
 from memory.process.breaker import calls_for
@@ -144,6 +144,9 @@ async def _answer(
     built = await build_context(deps.context, received, narrow=narrow)
     if narrow:
         note(narrow=True)
+    if others := (received.request.client or ClientTurn()).memory_tools:
+        note(other_memory=others)
+        deps.context.parts.figures.count(received.request.user or "", {OTHER_MEMORY: 1})
     tools = _tool_context(deps, received, built)
     client = received.request.client or ClientTurn()
     messages, result = await _run(deps, built, tools, client, on_event)

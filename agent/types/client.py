@@ -1,5 +1,6 @@
 """What a client of a chat API sends beside a message."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -19,6 +20,8 @@ class Revalidated:
     __pydantic_config__: ClassVar[Any] = {"revalidate_instances": "always"}
 
 
+OTHER_MEMORY = "turns with memory tools of a client"
+"""A figure of a person."""
 AN_IMAGE = "[an image]"
 """What stands for an image: in the transcript of a message that is an image alone, and in the prompt for one
 of an earlier message."""
@@ -131,6 +134,11 @@ class ClientTurn(Revalidated):
     """Whether the client says that its conversation begins with the message."""
     question: str = ""
     """The message's name with the client, as an origin."""
+
+    @property
+    def memory_tools(self) -> list[str]:
+        """The names of the tools by which it keeps memories of its own."""
+        return [tool.name for tool in self.tools if re.search("memor(y|ies)|remember", tool.name, re.I)]
 
 
 @cache

@@ -114,6 +114,7 @@ class ForgottenJson(TypedDict):
     undo_id: str | None
     undo_until: datetime | None
     near: list[OfferedJson]
+    elsewhere: str
 
 
 def memory_json(memory: Memory) -> MemoryJson:
@@ -160,7 +161,17 @@ def goes_with(candidate: ForgetCandidate) -> str:
     return f"{' and '.join(told)} go with it" if told else ""
 
 
-_COUNTS = ("messages", "replies", "tasks", "entries", "summaries", "traces", "undo_id", "undo_until")
+_COUNTS = (
+    "elsewhere",
+    "messages",
+    "replies",
+    "tasks",
+    "entries",
+    "summaries",
+    "traces",
+    "undo_id",
+    "undo_until",
+)
 
 
 def _fields(shape: type, record: object, without: str = "") -> dict[str, Any]:
@@ -169,7 +180,7 @@ def _fields(shape: type, record: object, without: str = "") -> dict[str, Any]:
 
 
 def taken_with(receipt: Forgotten) -> str:
-    """Say in words what was taken: "2 memories, 3 messages, 1 reply"."""
+    """Say in words what was taken, and where a copy is: "2 memories, 3 messages, 1 reply"."""
     counts = {
         ("memory", "memories"): len(receipt.memories),
         ("message", "messages"): receipt.messages,
@@ -179,6 +190,5 @@ def taken_with(receipt: Forgotten) -> str:
         ("summary", "summaries"): receipt.summaries,
         ("trace", "traces"): receipt.traces,
     }
-    return ", ".join(
-        f"{count} {one if count == 1 else many}" for (one, many), count in counts.items() if count
-    )
+    told = [f"{count} {one if count == 1 else many}" for (one, many), count in counts.items() if count]
+    return "; ".join(filter(None, (", ".join(told), receipt.elsewhere)))

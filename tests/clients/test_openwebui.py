@@ -197,11 +197,7 @@ class Chat:
         return self.regenerate(self.answered, assistant_message_id=self.answered)
 
     def shorten(self) -> str:
-        """Ask for a more concise answer, which is shown in place of the last one."""
-        told = {
-            "regeneration_prompt": "Make the response more concise.",
-            "regeneration_message_id": self.answered,
-        }
+        told = {"regeneration_prompt": "Make it more concise.", "regeneration_message_id": self.answered}
         return self.regenerate(**told)
 
     def save(self, message: str, text: str) -> None:

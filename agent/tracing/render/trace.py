@@ -169,7 +169,7 @@ def warnings(trace: Trace) -> list[str]:
     malformed = any(span.data.get("well_formed") is False for span in trace.spans("answer"))
     apart = sum(len(span.data.get("unsupported", ())) for span in trace.spans("answer"))
     turn_failed = summary.status == "error" and summary.kind == TURN
-    unwritten = root.data.get("lost")
+    unwritten, others = root.data.get("lost"), root.data.get("other_memory", ())
     told = {
         f"⚠ {count(again, 'call')} failed and {'was' if again == 1 else 'were'} retried": again,
         "⚠ the connection to the model was lost in mid-stream": lost,
@@ -179,6 +179,7 @@ def warnings(trace: Trace) -> list[str]:
         "⚠ the answer was not the JSON that was asked for, and was read leniently": malformed,
         f"⚠ {count(apart, 'new fact')} without a word of what was said or found": apart,
         "⚠ a small window: the short prompt, two tools, and an answer in plain text": root.data.get("narrow"),
+        f"⚠ the client keeps memories of its own: {', '.join(others)}": others,
         f"✗ unfinished: its process was killed {_doing(trace)}": summary.status == "killed",
         f"⚠ unfinished: still running, {_doing(trace)}": summary.status == "running",
         "⚠ somebody stopped it before it ended": summary.status == "stopped",

@@ -2,6 +2,7 @@
 each later request, and would be stored, traced and shown to the model."""
 
 from dataclasses import replace
+from typing import Any
 
 from agent.types import TurnRequest
 from agent.types.client import Called, Item, Returned, Said
@@ -24,11 +25,6 @@ def without_their_links(request: TurnRequest) -> TurnRequest:
 
 
 def _item(item: Item) -> Item:
-    match item:
-        case Said(text=text) if LINK in text:
-            return replace(item, text=without_links(text))
-        case Called(arguments=arguments) if LINK in arguments:
-            return replace(item, arguments=without_links(arguments))
-        case Returned(output=output) if LINK in output:
-            return replace(item, output=without_links(output))
-    return item
+    name = {Said: "text", Called: "arguments", Returned: "output"}[type(item)]
+    text: dict[str, Any] = {name: without_links(getattr(item, name))}
+    return replace(item, **text) if LINK in getattr(item, name) else item

@@ -16,7 +16,7 @@ from agent.models.choice.providers import api_of, sees_images, takes_others
 from agent.models.wire.errors import TooLong, server_words
 from agent.settings import Settings
 from agent.types import TurnRequest
-from agent.types.client import AN_IMAGE, Called, ClientTurn, Item, Returned, Said, Sampling
+from agent.types.client import AN_IMAGE, ClientTurn, Item, Said, Sampling
 from memory.text import storable
 
 MOST_CHARACTERS = 400_000
@@ -97,13 +97,7 @@ def _check_size(client: ClientTurn, text: str) -> None:
 
 
 def _length(item: Item) -> int:
-    match item:
-        case Called(_, name, arguments):
-            return len(name) + len(arguments)
-        case Returned(_, output):
-            return len(output)
-        case Said(_, text):
-            return len(text)
+    return sum(len(getattr(item, name, "")) for name in ("name", "arguments", "output", "text"))
 
 
 def model_settings(client: ClientTurn, settings: Settings) -> ModelSettings:

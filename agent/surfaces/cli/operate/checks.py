@@ -103,6 +103,7 @@ async def _stored(session: Session, settings: "Settings", counts: dict[str, int]
                 yield Check("index", None, "not looked at")
             return
         from agent.services.statistics import Figures, StatisticsService
+        from agent.types.client import OTHER_MEMORY
         from memory.sql.engine import Database
         from memory.sql.jobs.queue import JobQueue
         from memory.sql.memories.store import MemoryStore
@@ -117,6 +118,8 @@ async def _stored(session: Session, settings: "Settings", counts: dict[str, int]
             return f"{database.where}, sound"
 
         yield await _check("database", sound)
+        if counts and (turns := (await statistics.figures.totals(None))[OTHER_MEMORY]):
+            yield Check("clients", None, f"{turns} {OTHER_MEMORY}; Open WebUI: ENABLE_MEMORIES=false")
         if not settings.traces:
             yield Check("traces", None, "off")
         elif url := settings.traces_url:

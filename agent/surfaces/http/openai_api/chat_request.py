@@ -26,6 +26,7 @@ from agent.types.client import AnswerForm, ClientTool, ClientTurn, Sampling
 NAMES_THE_PERSON = "Who speaks, with a service's key; with a user's key, that user or nobody."
 IGNORED = frozenset({"prompt_cache_key", "prompt_cache_retention"})
 """Parameters that change nothing about the answer."""
+SAMPLED = "temperature top_p presence_penalty frequency_penalty seed reasoning_effort verbosity".split()
 REFUSED = {
     **dict.fromkeys(("logprobs", "top_logprobs"), "no probabilities are returned"),
     "logit_bias": "the answer is JSON around the text, so single tokens cannot be weighted",
@@ -186,25 +187,17 @@ class ChatRequest(Parameters):
         tools = () if self.tool_choice == "none" else self.tools or ()
         choice = self.tool_choice
         name = choice.function.name if isinstance(choice, NamedTool) else choice
+        asked = {name: getattr(self, name) for name in SAMPLED}
+        stop = (self.stop,) if isinstance(self.stop, str) else tuple(self.stop or ())
+        most = self.max_completion_tokens or self.max_tokens
         return ClientTurn(
-            None if kept_here else said.history,
-            said.after,
-            said.shown,
-            said.images,
-            tuple(tool.function.offered() for tool in tools),
-            None if name in ("none", "auto") else name,
-            self.parallel_tool_calls if tools else None,
-            Sampling(
-                self.temperature,
-                self.top_p,
-                self.max_completion_tokens or self.max_tokens,
-                self.presence_penalty,
-                self.frequency_penalty,
-                self.seed,
-                (self.stop,) if isinstance(self.stop, str) else tuple(self.stop or ()),
-                self.reasoning_effort,
-                self.verbosity,
-                others,
-            ),
-            self.response_format.form if self.response_format else None,
+            history=None if kept_here else said.history,
+            after=said.after,
+            shown=said.shown,
+            images=said.images,
+            tools=tuple(tool.function.offered() for tool in tools),
+            tool_choice=None if name in ("none", "auto") else name,
+            parallel_tool_calls=self.parallel_tool_calls if tools else None,
+            sampling=Sampling(**asked, max_tokens=most, stop=stop, others=others),
+            form=self.response_format.form if self.response_format else None,
         )

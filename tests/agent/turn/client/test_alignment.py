@@ -151,8 +151,7 @@ class Chat:
         """Ask after the path, of which the first may be left out while it is the current one. The client
         has the question without its template from then on."""
         here = [line.shown for line in self.path] == self.current()
-        history = self.path[left_out if here else 0 :]
-        self._send(history, Line(question or self._new("q"), ""), wrapped, reply)
+        self._send(self.path[left_out * here :], Line(question or self._new("q"), ""), wrapped, reply)
 
     def answer_again(self, at: int, *, question: bool = False) -> None:
         """Answer a question anew; or another `question` in its place."""
@@ -223,9 +222,8 @@ class Chat:
             ids[old.id] = new.id
             self.stored[at] = new
             self.stored.append(replace(old, gone=True))
-            self.stored = [
-                replace(one, follows=new.id) if one.follows == old.id else one for one in self.stored
-            ]
+            moved = ({"follows": new.id} if one.follows == old.id else {} for one in self.stored)
+            self.stored = [replace(one, **to) for one, to in zip(self.stored, moved, strict=True)]
         return ids.get(follows, follows)
 
     def _store(self, text: str, follows: str) -> str:

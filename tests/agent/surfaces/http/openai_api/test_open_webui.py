@@ -9,6 +9,7 @@ from scripted_server import Call, Say, ScriptedServer, answer
 
 from agent.surfaces.http.openai_api.completion import HOW_TO_BE_REMEMBERED
 from agent.surfaces.links import read_link
+from agent.tracing.render.trace import overview_lines
 from agent.tracing.store.filters import TraceFilter
 from memory.audience import Place
 
@@ -68,19 +69,20 @@ async def test_pictures_of_a_tool_are_no_question(scripted, model) -> None:
     await scripted.client.post("/v1/chat/completions", json={"messages": after}, headers=headers)
     after += [{"role": "assistant", "content": "Noon."}, {"role": "user", "content": "Thanks."}]
     await scripted.client.post("/v1/chat/completions", json={"messages": after}, headers=headers)
-    kept = [row["text"] for row in scripted.messages("pia")]
-    assert kept == ["What does the clock show?", "Noon.", "Thanks.", "Bye."]
+    told = ["What does the clock show?", "Noon.", "Thanks.", "Bye."]
+    assert [row["text"] for row in scripted.messages("pia")] == told
 
 
-async def test_what_a_program_writes_in_a_persons_name_reads_nothing_and_leaves_nothing(
-    scripted, model
-) -> None:
-    await scripted.pet.remember("Uma plays the oboe", user="uma", importance=0.9)
-    headers = await service(scripted, "uma", CHAT)
-    for browser, kept in (("", 0), ("Firefox", 2)):
-        model.script(answer("Done."))
-        await scripted.say("Find out about yaks.", headers | {"x-hachi-browser": browser})
-        assert ("oboe" in model.asked[-1].text, len(scripted.messages("uma"))) == (bool(kept), kept)
+async def test_memory_tools_of_a_client_are_told_in_the_trace_and_in_a_receipt(scripted, model) -> None:
+    model.script(answer("Hm."))
+    tool = {"type": "function", "function": {"name": "add_memory", "parameters": {"type": "object"}}}
+    told = await scripted.say("I have a zebu.", await service(scripted, "oda", CHAT), tools=[tool])
+    trace = await trace_of(scripted, told.json()["trace_id"])
+    assert "the client keeps memories of its own: add_memory" in str(overview_lines(trace, ()))
+    for user, copied in (("oda", True), ("pam", False)):
+        fact = await scripted.pet.remember(f"{user} rows", user=user)
+        receipt = await scripted.pet.memories.forget(fact.id, user=user)
+        assert ("forget it there too" in receipt.elsewhere) is copied
 
 
 async def service(site: Any, user: str, chat: str) -> dict[str, str]:
@@ -98,7 +100,7 @@ async def trace_of(site: Any, id: str) -> Any:
     return await site.pet.traces.get(id, site.pet.clock())
 
 
-@pytest.mark.parametrize(("chat", "stream"), [("temporary:8fQ2", False), ("local:8fQ2", True)])
+@pytest.mark.parametrize(("chat", "stream"), [("temporary:8fQ2", False), ("local:8fQ2", True), (CHAT, True)])
 async def test_a_temporary_chat_reads_nothing_and_leaves_nothing(scripted, model, chat, stream) -> None:
     user = f"tem-{chat[:4]}-{stream}"
     await scripted.pet.remember("Tem plays the oboe", user=user)
@@ -108,6 +110,7 @@ async def test_a_temporary_chat_reads_nothing_and_leaves_nothing(scripted, model
         answer("A zebu."),
     )
     headers = await service(scripted, user, chat)
+    headers |= {"x-hachi-browser": ""} if chat == CHAT else {}  # a program writes
     told = await scripted.say("I have a zebu", headers, stream=stream)
     history = [{"role": "user", "content": "I have a zebu"}, {"role": "assistant", "content": "A zebu!"}]
     body = {"messages": [*history, {"role": "user", "content": "what do I have?"}]}
