@@ -73,9 +73,8 @@ def _heard(row: Any) -> str:
     return user_key(row.user_id) if row.withdrawn or not row.place else str(row.place)
 
 
-_TALK = """{m}.conversation_id = (run.value ->> 'conversation')
-    AND CASE WHEN {m}.place = '' OR {told} THEN 'user:' || {m}.user_id ELSE {m}.place END
-        = (run.value ->> 'heard')
+_TALK = """{m}.conversation_id = {run}.conversation
+    AND CASE WHEN {m}.place = '' OR {told} THEN 'user:' || {m}.user_id ELSE {m}.place END = {run}.heard
     AND NOT EXISTS (SELECT 1 FROM hidden WHERE row_id = {m}.id AND kind = 'message')
     AND ({m}.role = 'user' OR NOT {told})"""
 _TOLD = "EXISTS (SELECT 1 FROM hidden WHERE row_id = {m}.id AND kind = 'told')"
@@ -83,24 +82,40 @@ _EDGE = """coalesce((SELECT edge.seq FROM messages AS edge WHERE {talk} AND edge
     ORDER BY edge.seq {order} LIMIT 1 OFFSET :reach - 1), {end})"""
 
 
-def _around(runs: str) -> Any:
-    def of(name: str) -> str:
-        return _TALK.format(m=name, told=_TOLD.format(m=name))
+_BETWEEN = """LATERAL (SELECT * FROM messages AS line WHERE line.conversation_id = spans.conversation
+    AND line.seq BETWEEN spans.begins AND spans.ends OFFSET 0) AS messages"""
+"""Has PostgreSQL take them from an index. It does not know how few they are, and would read all messages."""
 
-    first, last = (f"CAST(run.value ->> '{name}' AS BIGINT)" for name in ("first", "last"))
-    begin = _EDGE.format(talk=of("edge"), beyond=f"< {first}", order="DESC", end=0)
-    end = _EDGE.format(talk=of("edge"), beyond=f"> {last}", order="ASC", end=2**62)
+
+def _around(runs: str, between: str) -> Any:
+    def of(name: str, run: str) -> str:
+        return _TALK.format(m=name, run=run, told=_TOLD.format(m=name))
+
+    fields = {
+        "number": "INTEGER",
+        "conversation": "TEXT",
+        "heard": "TEXT",
+        "first": "BIGINT",
+        "last": "BIGINT",
+    }
+    given = ", ".join(f"CAST(value ->> '{name}' AS {kind}) AS {name}" for name, kind in fields.items())
+    edge = of("edge", "given")
+    begin = _EDGE.format(talk=edge, beyond="< given.first", order="DESC", end=0)
+    end = _EDGE.format(talk=edge, beyond="> given.last", order="ASC", end=2**62)
+    # Materialized: PostgreSQL would look for the ends of a run again for each message.
     return text(
-        f"""SELECT {", ".join(f"messages.{column.name}" for column in messages.c)},
-            CAST(run.value ->> 'number' AS INTEGER) AS run, {_TOLD.format(m="messages")} AS withdrawn
-        FROM {runs} JOIN messages ON {of("messages")}
-        WHERE messages.seq BETWEEN {begin} AND {end} ORDER BY run, messages.seq"""
+        f"""WITH given AS MATERIALIZED (SELECT {given} FROM {runs}), spans AS MATERIALIZED (
+            SELECT number, conversation, heard, {begin} AS begins, {end} AS ends FROM given)
+        SELECT {", ".join(f"messages.{column.name}" for column in messages.c)},
+            spans.number AS run, {_TOLD.format(m="messages")} AS withdrawn
+        FROM spans JOIN {between} ON messages.seq BETWEEN spans.begins AND spans.ends
+            AND {of("messages", "spans")} ORDER BY spans.number, messages.seq"""
     ).columns(*messages.c)
 
 
 _AROUND = {
-    True: _around("json_each(:runs) AS run"),
-    False: _around("json_array_elements(CAST(:runs AS json)) AS run(value)"),
+    True: _around("json_each(:runs)", "messages"),
+    False: _around("json_array_elements(CAST(:runs AS json))", _BETWEEN),
 }
 """By whether it is SQLite. A run is all of a talk from one message to another, and `reach` on either side."""
 

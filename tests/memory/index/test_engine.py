@@ -350,7 +350,6 @@ async def test_after_a_cut_of_the_log_an_erasure_or_a_clock_that_went_back_it_is
     await changes.cut(stack.database)
     assert len((await engine.search(question)).words) == 2
     await engine.search(replace(question, audience=frozenset({"user:ben"})))
-    async with stack.database.write() as connection:
-        await changes.erase(connection, "user:ben")
+    await changes.erase(stack.database, "user:ben")
     await engine.search(question)
     assert await engine.count() == 2, "nothing of an erased person is kept"
