@@ -101,6 +101,7 @@ class _Memories(_Group[MemoryService]):
     history = _waits(MemoryService.history)
     undo = _waits(MemoryService.undo)
     list = _waits(MemoryService.list)
+    months = _waits(MemoryService.months)
 
 
 class _Tasks(_Group[TaskService]):

@@ -51,9 +51,7 @@ class AnsweringModel(Model):
         """A call whose input contains `hold` sets `held` and waits for `release`."""
         self.answers = list(answers)
         """Those that are still to be given; a test may add to them."""
-        self._then = then
-        self._seconds = seconds
-        self._hold = hold
+        self._then, self._seconds, self._hold = then, seconds, hold
 
     def shown(self) -> str:
         """All texts of the last call: instructions, messages and what tools answered."""
