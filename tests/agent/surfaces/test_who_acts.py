@@ -33,6 +33,8 @@ ROUTES = {
         PUT {PERSON}/context/{{field}}, DELETE {PERSON}/context/{{field}}, GET {PERSON}/export,
         DELETE {PERSON}, GET {PERSON}/knowledge, GET {PERSON}/knowledge/search, POST {PERSON}/knowledge,
         PUT {PERSON}/knowledge/files/{{name}}, DELETE {PERSON}/knowledge/{{id}},
+        GET {PERSON}/conversations, GET {PERSON}/conversations/{{id:path}},
+        DELETE {PERSON}/conversations/{{id:path}},
         GET /api/sessions/{{sessionId}}/memories, POST /api/sessions/{{sessionId}}/memories,
         GET /api/sessions/{{sessionId}}/memories/{{memoryId}},
         DELETE /api/sessions/{{sessionId}}/memories/{{memoryId}}""",
@@ -48,7 +50,7 @@ ROUTES = {
         POST /documents/{id}/remove, GET /traces, GET /live, GET /statistics, GET /traces/{id},
         GET /traces/{id}/pane, GET /traces/{id}/text, GET /traces/{id}/value, GET /traces/{id}/json,
         GET /traces/{id}/markdown, GET /traces/{id}/why, POST /traces/{id}/replay, POST /traces/{id}/test,
-        GET /compare""",
+        GET /compare, GET /conversations, GET /conversations/{id:path}, POST /conversations/forget""",
 }
 KEYS = "none wrong ana's ben's ben's:ana service service:ben token forged operator operator:ben".split()
 """What is shown: whose key, and after the colon whom a header names. Each asks for what is Ben's."""

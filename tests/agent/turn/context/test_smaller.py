@@ -161,7 +161,7 @@ async def test_a_narrow_window_gets_the_short_prompt_two_tools_and_plain_text(pe
 async def test_a_narrow_window_consolidates_by_a_short_prompt_and_keeps_what_it_says(
     pet_at, one_streamed, server
 ):
-    pet = await pet_at(one_streamed, context_tokens=2_000, structured="schema", look_back="model")
+    pet = await pet_at(one_streamed, context_tokens=2_000, structured="schema", consolidate="model")
     server.script(Say("Bees!"))
     fact = {"text": "Ana keeps bees", "messages": [7], "importance": "medium", "tags": [], "ttl": None}
     server.script_looking_back(
