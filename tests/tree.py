@@ -13,11 +13,6 @@ WIDTH, SHORT, LONGEST = 34, 25, 120
 """Characters."""
 
 
-def tree() -> str:
-    lines = [line for name in PACKAGES for line in _lines(ROOT / name, 0)]
-    return "\n".join([*lines, f"{'tests/':<{WIDTH}}mirrors the above"]) + "\n"
-
-
 def _lines(folder: Path, depth: int) -> Iterator[str]:
     """Yield a line for a folder, for its modules and for the folders in it."""
     yield _line(f"{folder.name}/", folder / "__init__.py", depth)
@@ -41,4 +36,6 @@ def _sentence(module: Path) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(BLOCK.sub(lambda _: tree(), PAGE.read_text("utf-8"), count=1), "utf-8")
+    lines = [line for name in PACKAGES for line in _lines(ROOT / name, 0)]
+    tree = "\n".join([*lines, f"{'tests/':<{WIDTH}}mirrors the above", ""])
+    PAGE.write_text(BLOCK.sub(lambda _: tree, PAGE.read_text("utf-8"), count=1), "utf-8")
