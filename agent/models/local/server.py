@@ -63,10 +63,12 @@ class LocalServer:
 
     @property
     def _running(self) -> bool:
-        return self._child is not None and self._child.returncode is None
+        """Whether its output is open: that ends with the process, whose exit is noticed later."""
+        return self._child is not None and self._child.stdout is not None and not self._child.stdout.at_eof()
 
     async def _start(self) -> str:
         if self._child is not None:
+            await self._end()
             log.warning("the process of the model %s ended (%s); it is started again", *self._ended())
         began = time.monotonic()
         with tempfile.TemporaryFile() as errors:
