@@ -21,6 +21,7 @@ from agent.types.arguments import Page as Page
 from agent.types.client import ClientTurn as ClientTurn
 from agent.types.events import MemoryDecided as MemoryDecided
 from agent.types.events import TextWritten as TextWritten
+from agent.types.events import ThoughtWritten as ThoughtWritten
 from agent.types.events import ToolEnded as ToolEnded
 from agent.types.events import ToolStarted as ToolStarted
 from agent.types.events import TurnDone as TurnDone

@@ -26,7 +26,11 @@ from agents import (
 )
 from agents.result import RunResultBase
 from agents.tool_context import ToolContext
-from openai.types.responses import ResponseCompletedEvent, ResponseTextDeltaEvent
+from openai.types.responses import (
+    ResponseCompletedEvent,
+    ResponseReasoningTextDeltaEvent,
+    ResponseTextDeltaEvent,
+)
 
 from agent.errors import ModelError
 from agent.models.choice.choose import ChosenModel
@@ -45,7 +49,7 @@ from agent.turn.output.streamed_text import FormStream, MessageStream, ShownText
 from agent.turn.reply_stream import OnEvent
 from agent.types import ToolCall, Usage
 from agent.types.client import AnswerForm, Called, ClientTool, ClientTurn, Item, Returned
-from agent.types.events import MemoryDecided, TextWritten, ToolEnded, ToolStarted
+from agent.types.events import MemoryDecided, TextWritten, ThoughtWritten, ToolEnded, ToolStarted
 from memory.process.spans import first_letter, note, span
 from prompts import render
 from tools.context import TurnContext
@@ -270,6 +274,8 @@ async def _result(agent: "Agent[_Run]", arguments: dict[str, Any], shown: ShownT
             continue
         if isinstance(event.data, ResponseTextDeltaEvent):
             shown.feed(event.data.delta)
+        elif isinstance(event.data, ResponseReasoningTextDeltaEvent):
+            arguments["context"].on_event(ThoughtWritten(event.data.delta))
         elif isinstance(event.data, ResponseCompletedEvent) and tool_calls(event.data.response.output):
             shown.call_tools()
     return result

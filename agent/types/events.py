@@ -14,6 +14,12 @@ class TextWritten:
 
 
 @dataclass(frozen=True, slots=True)
+class ThoughtWritten:
+    text: str
+    """What the model thinks, where its server tells that apart from the answer."""
+
+
+@dataclass(frozen=True, slots=True)
 class ToolStarted:
     name: str
     arguments: dict[str, Any] | str
@@ -37,4 +43,4 @@ class TurnDone:
     """It is durable."""
 
 
-StreamEvent = TextWritten | ToolStarted | ToolEnded | MemoryDecided | TurnDone
+StreamEvent = TextWritten | ThoughtWritten | ToolStarted | ToolEnded | MemoryDecided | TurnDone

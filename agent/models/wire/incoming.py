@@ -31,6 +31,7 @@ _FINISHES: Mapping[Any, Finish] = {
     **dict.fromkeys(("content_filter", "safety", "recitation", "blocklist", "sensitive"), "content_filter"),
 }
 """What servers call the end of an answer that is not whole; any other word is an end."""
+_THOUGHTS = ("response.reasoning_text.delta", "response.reasoning_summary_text.delta")
 WITHHELD = "The model's provider withheld the answer (its content filter)."
 
 
@@ -98,6 +99,8 @@ class Answer:
     items: list[Any] = field(default_factory=list)
     """At the end: reasoning, the message and the calls, as items of the Agents SDK."""
     text: str = ""
+    thought: str = ""
+    """What the model thinks in the last piece, where the server tells that apart."""
     refusal: str = ""
     finish: Finish | None = None
     usage: Mapping[str, Any] = field(default_factory=dict)
@@ -151,7 +154,7 @@ class ChatAnswer(Answer):
 
     def add(self, piece: Json) -> str:
         """Take in a piece, and return the text in it. Raises ServerError."""
-        self.whole = self.whole or "done" in piece
+        self.whole, self.thought = self.whole or "done" in piece, ""
         choices = piece.get("choices")
         bare = not isinstance(choices, list) and piece.keys() & {"message", "detail"}
         if piece.get("error") or bare:
@@ -176,7 +179,8 @@ class ChatAnswer(Answer):
         content = said.get("content")
         text, thoughts = _told(content)
         if self.text and not choice.get("delta") and text.startswith(self.text):
-            text, said = text[len(self.text) :], {}  # the whole message, after its pieces
+            text, thoughts, said = text[len(self.text) :], "", {}  # the whole message, after its pieces
+        self.thought = thoughts or thoughts_in(said)
         self.text += text
         self.refusal += _told(said.get("refusal"))[0]
         back = wanted_back(said) | (
@@ -219,13 +223,15 @@ class ResponsesAnswer(Answer):
 
     def add(self, piece: Json) -> str:
         """Take in an event or a whole response, and return the text in it. Raises ServerError."""
-        kind = str(piece.get("type") or "")
+        kind, self.thought = str(piece.get("type") or ""), ""
         if kind == "error" or (piece.get("error") and "output" not in piece):
             raise ServerError(piece)
         if kind == "response.output_text.delta":
             text = _told(piece.get("delta"))[0]
             self.text += text
             return text
+        if kind in _THOUGHTS:
+            self.thought = _told(piece.get("delta"))[0]
         if kind == "response.output_item.done" and isinstance(piece.get("item"), dict):
             self._done.append(piece["item"])
         response = piece.get("response") if kind else piece

@@ -12,6 +12,7 @@ from openai.types.responses import (
     Response,
     ResponseCompletedEvent,
     ResponseInProgressEvent,
+    ResponseReasoningTextDeltaEvent,
     ResponseTextDeltaEvent,
     ResponseUsage,
 )
@@ -92,6 +93,8 @@ class WireModel(Model):
                 async with aclosing(pieces(response.aiter_bytes())) as read:
                     async for piece in read:
                         text = self._read(answer, piece, response)
+                        if answer.thought:
+                            yield _thought_event(answer.thought)
                         yield _text_event(text) if text else _AT_WORK
         finally:
             await response.aclose()
@@ -128,16 +131,17 @@ def _translated(response: httpx2.Response) -> Iterator[None]:
 _AT_WORK = ResponseInProgressEvent.construct(type="response.in_progress", sequence_number=0)
 
 
+_WHERE: Any = {"content_index": 0, "item_id": "message", "output_index": 0, "sequence_number": 0}
+
+
 def _text_event(text: str) -> ResponseTextDeltaEvent:
-    return ResponseTextDeltaEvent.construct(
-        type="response.output_text.delta",
-        delta=text,
-        content_index=0,
-        item_id="message",
-        output_index=0,
-        sequence_number=0,
-        logprobs=[],
-    )
+    kind: Any = "response.output_text.delta"
+    return ResponseTextDeltaEvent.construct(type=kind, delta=text, logprobs=[], **_WHERE)
+
+
+def _thought_event(text: str) -> ResponseReasoningTextDeltaEvent:
+    kind: Any = "response.reasoning_text.delta"
+    return ResponseReasoningTextDeltaEvent.construct(type=kind, delta=text, **_WHERE)
 
 
 def _completed(answer: Answer) -> ResponseCompletedEvent:

@@ -36,6 +36,7 @@ from agent.surfaces.links import forget_page, link_to
 from agent.tracing.trace import CHORE
 from agent.turn.reply_stream import ReplyStream
 from agent.types import Ending, ToolCall, TurnRequest
+from agent.types.events import TextWritten, ThoughtWritten
 from memory.records import ForgetCandidate
 from memory.text import without_links
 
@@ -180,7 +181,8 @@ async def _answer_client_task(pet: Companion, task: str) -> str:
 async def _stream(writer: Writer, stream: ReplyStream, metrics: Metrics, *, operator: bool) -> Response:
     """Start the response with the first words, or after FIRST_PIECE_TIMEOUT. An earlier error is raised and
     sets the status; a later one is sent in the stream."""
-    pieces, started = aiter(stream), time.monotonic()
+    pieces = (one async for one in stream.events() if isinstance(one, TextWritten | ThoughtWritten))
+    started = time.monotonic()
     first = asyncio.ensure_future(anext(pieces, None))
     done, _ = await asyncio.wait({first}, timeout=FIRST_PIECE_TIMEOUT)
     if done:
@@ -193,8 +195,9 @@ async def _stream(writer: Writer, stream: ReplyStream, metrics: Metrics, *, oper
                 yield event
             piece = await first
             while piece is not None:
-                text += piece
-                for event in writer.piece(piece):
+                thought = isinstance(piece, ThoughtWritten)
+                text += "" if thought else piece.text
+                for event in writer.thought(piece.text) if thought else writer.piece(piece.text):
                     yield event
                 piece = await anext(pieces, None)
             metrics.turn_seconds.observe(time.monotonic() - started)

@@ -61,8 +61,24 @@ class NewTool(Open):
     function: FunctionTool
 
 
-class NamedTool(Open):
-    function: Function
+class Choice(Open):
+    """A tool that has to be called, or the tools of which one may or has to be, as either API writes them."""
+
+    name: Id = ""
+    function: Function | None = None
+    mode: Literal["auto", "required"] = "auto"
+    tools: Annotated[list["Choice"] | None, Field(max_length=MOST_TOOLS)] = None
+    allowed_tools: "Choice | None" = None
+
+    @property
+    def tool(self) -> str:
+        return self.function.name if self.function else self.name
+
+    @property
+    def allowed(self) -> frozenset[str] | None:
+        """The names of the tools that may be called; None for all."""
+        tools = (self.allowed_tools or self).tools
+        return None if tools is None else frozenset(one.tool for one in tools)
 
 
 class JsonSchema(Open):
@@ -176,7 +192,7 @@ class ChatRequest(Parameters):
     verbosity: Verbosity | None = None
     response_format: ResponseFormat | None = None
     tools: Annotated[list[NewTool], Field(max_length=MOST_TOOLS)] | None = None
-    tool_choice: ToolChoice | NamedTool | None = None
+    tool_choice: ToolChoice | Choice | None = None
 
     def client_turn(self, said: "ChatInput", *, kept_here: bool) -> ClientTurn:
         """Return it for a turn; `kept_here` where the transcript has the history."""
@@ -184,9 +200,12 @@ class ChatRequest(Parameters):
             raise BadInput("n: one answer is made, so n must be 1")
         usual = {"modalities": (["text"],), "service_tier": ("auto", "default"), "top_logprobs": (0,)}
         others = self.others(usual)
-        tools = () if self.tool_choice == "none" else self.tools or ()
-        choice = self.tool_choice
-        name = choice.function.name if isinstance(choice, NamedTool) else choice
+        choice: Any = self.tool_choice
+        tools = [tool.function for tool in self.tools or ()]
+        if isinstance(choice, Choice):
+            allowed, choice = choice.allowed, choice.tool or (choice.allowed_tools or choice).mode
+            tools = [tool for tool in tools if allowed is None or tool.name in allowed]
+        tools = [] if choice == "none" else tools
         asked = {name: getattr(self, name) for name in SAMPLED}
         stop = (self.stop,) if isinstance(self.stop, str) else tuple(self.stop or ())
         most = self.max_completion_tokens or self.max_tokens
@@ -195,8 +214,8 @@ class ChatRequest(Parameters):
             after=said.after,
             shown=said.shown,
             images=said.images,
-            tools=tuple(tool.function.offered() for tool in tools),
-            tool_choice=None if name in ("none", "auto") else name,
+            tools=tuple(tool.offered() for tool in tools),
+            tool_choice=None if choice in ("none", "auto") else choice,
             parallel_tool_calls=self.parallel_tool_calls if tools else None,
             sampling=Sampling(**asked, max_tokens=most, stop=stop, others=others),
             form=self.response_format.form if self.response_format else None,

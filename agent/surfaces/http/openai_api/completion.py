@@ -108,6 +108,9 @@ class Completion:
     def piece(self, text: str) -> Iterator[str]:
         yield self._chunk({"content": text})
 
+    def thought(self, text: str) -> Iterator[str]:
+        yield self._chunk({"reasoning_content": text})
+
     def end(self, text: str, reply: Reply | None = None) -> Iterator[str]:
         """Yield the memories, the usage if the client requested it, and the end mark."""
         if reply and reply.client_calls:

@@ -35,7 +35,13 @@ class ImageUrl(Open):
 class Part(Open):
     type: Id = "text"
     text: Text | None = None
+    refusal: Text | None = None
     image_url: ImageUrl | limits.ImageUrl | None = None
+
+    @property
+    def words(self) -> str | None:
+        """The text, or what a model said in refusing."""
+        return self.refusal if self.type == "refusal" else self.text
 
     @property
     def image(self) -> str | None:
@@ -43,7 +49,7 @@ class Part(Open):
         url = self.image_url.url if isinstance(self.image_url, ImageUrl) else self.image_url
         if self.type in ("image_url", "input_image") and url:
             return url
-        if self.text is None or self.type not in ("text", "input_text", "output_text"):
+        if self.words is None or self.type not in ("text", "input_text", "output_text", "refusal"):
             raise BadInput(f"messages: text and images can be read, and this holds {self.type[:40]!r}")
         return None
 
@@ -66,6 +72,7 @@ class ChatMessage(Open):
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
     content: Content | None = None
+    refusal: Text | None = None
     tool_calls: Annotated[list[ToolCall], Field(max_length=MOST_TOOLS)] | None = None
     tool_call_id: CallId | None = None
 
@@ -73,9 +80,9 @@ class ChatMessage(Open):
     def text(self) -> str:
         """The text parts of the content. Of images alone it says so."""
         if isinstance(self.content, list):
-            told = "\n".join(part.text for part in self.content if part.text).strip()
+            told = "\n".join(part.words for part in self.content if part.words).strip()
             return told or (AN_IMAGE if self.images else "")
-        return (self.content or "").strip()
+        return (self.content or self.refusal or "").strip()
 
     @property
     def images(self) -> tuple[str, ...]:

@@ -75,6 +75,10 @@ class ResponseEvents:
             self._pieces.append("")
         yield self._event("response.output_text.delta", **here, delta=text, logprobs=[])
 
+    def thought(self, _: str) -> Iterator[Json]:
+        """Yield nothing: thoughts have events in no client that was tried."""
+        return iter(())
+
     def end(self, text: str, reply: Reply | None = None) -> Iterator[Json]:
         """Yield the events after the text: its end, the calls of the client's tools, and the response."""
         here = {"item_id": self._item, "output_index": 0, "content_index": 0}

@@ -17,6 +17,7 @@ from agent.surfaces.http.limits import MOST_MESSAGES, MOST_TOOLS, CallId, Id, Te
 from agent.surfaces.http.openai_api.chat import answer
 from agent.surfaces.http.openai_api.chat_request import (
     ChatRequest,
+    Choice,
     Effort,
     FunctionTool,
     JsonSchema,
@@ -90,11 +91,6 @@ class FlatTool(FunctionTool):
     type: Literal["function"]
 
 
-class FlatToolChoice(BaseModel):
-    type: Literal["function"]
-    name: Id
-
-
 class ResponsesRequest(Parameters):
     """The body of a response."""
 
@@ -106,7 +102,7 @@ class ResponsesRequest(Parameters):
     text: TextOptions | None = None
     reasoning: Reasoning | None = None
     tools: Annotated[list[FlatTool], Field(max_length=MOST_TOOLS)] | None = None
-    tool_choice: ToolChoice | FlatToolChoice | None = None
+    tool_choice: ToolChoice | Choice | None = None
     previous_response_id: Annotated[str | None, Field(max_length=100)] = None
 
     def as_chat(self, earlier: Sequence[InputItem] = ()) -> ChatRequest:
@@ -117,9 +113,6 @@ class ResponsesRequest(Parameters):
         given = [InputItem(role="user", content=self.input)] if isinstance(self.input, str) else self.input
         text, reasoning = self.text or TextOptions(), self.reasoning or Reasoning()
         form = text.format or Format()
-        choice: Any = self.tool_choice
-        if isinstance(choice, FlatToolChoice):
-            choice = {"function": {"name": choice.name}}
         body = (
             others
             | {name: getattr(self, name) for name in Parameters.model_fields}
@@ -130,7 +123,7 @@ class ResponsesRequest(Parameters):
                 "verbosity": text.verbosity,
                 "response_format": {"type": form.type, "json_schema": form.model_dump(by_alias=True)},
                 "tools": [{"type": "function", "function": tool.model_dump()} for tool in self.tools or ()],
-                "tool_choice": choice,
+                "tool_choice": self.tool_choice,
             }
         )
         try:

@@ -7,7 +7,7 @@ from typing import Any
 
 import openai
 import pytest
-from scripted_server import Call, Drop, Fail, Hang, ScriptedServer, answer
+from scripted_server import Call, Drop, Fail, Hang, Raw, ScriptedServer, answer
 
 from agent.surfaces.http.openai_api import chat
 
@@ -150,6 +150,21 @@ async def test_the_clients_own_messages_reach_the_model_in_a_new_conversation(sc
     assert "> Answer like a pirate." in asked.system
     stored = [row["text"] for row in scripted.messages(user or "") if row["role"] == "user"]
     assert stored == (["when do I sail?"] if user else [])
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+async def test_what_the_model_thinks_is_streamed_apart_from_the_answer(scripted, model, field) -> None:
+    deltas = [{field: "Ana has "}, {field: "ferrets."}, {"content": '{"message": "Two.", "memories": []}'}]
+    choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
+    choices.append({"index": 0, "delta": {}, "finish_reason": "stop"})
+    events = "".join(f"data: {json.dumps({'choices': [choice]})}\n\n" for choice in choices)
+    model.script(Raw(events.encode(), "text/event-stream"))
+    streamed = await scripted.say("how many?", await scripted.headers(f"tess-{field}"), stream=True)
+    lines = [json.loads(line[6:]) for line in streamed.text.splitlines() if line.startswith("data: {")]
+    deltas = [choice["delta"] for line in lines for choice in line["choices"]]
+    assert "".join(delta.get("reasoning_content", "") for delta in deltas) == "Ana has ferrets."
+    assert "".join(delta.get("content", "") for delta in deltas) == "Two."
+    assert [row["text"] for row in scripted.messages(f"tess-{field}")] == ["how many?", "Two."]
 
 
 async def test_a_client_that_leaves_stops_the_turn(serve: Serve, server: ScriptedServer) -> None:

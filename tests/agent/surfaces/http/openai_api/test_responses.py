@@ -103,6 +103,29 @@ async def test_a_response_that_calls_tools_goes_on_by_its_id(client, scripted, m
     assert (await go_on(made, "sure?")).output_text == "Yes."
 
 
+async def test_only_allowed_tools_are_offered_and_a_refusal_is_what_was_said(client, scripted, model) -> None:
+    model.script(answer("Hm."), answer("Hm."))
+    allowed = [{"type": "function", "name": "weather"}]
+    choice: Any = {"type": "allowed_tools", "mode": "auto", "tools": allowed}
+    refused = [{"type": "refusal", "refusal": "I cannot tell."}]
+    items: Any = [{"role": "user", "content": "Where is Tia?"}, {"role": "assistant", "content": refused}]
+    items.append({"role": "user", "content": "And Lyon?"})
+    tools: Any = [WEATHER, WEATHER | {"name": "radio"}]
+    await client.responses.create(model="m", input=items, tools=tools, tool_choice=choice)
+    assert ("weather" in model.asked[-1].tools, "radio" in model.asked[-1].tools) == (True, False)
+    assert ("assistant", "I cannot tell.") in model.asked[-1].conversation
+
+    about = {"mode": "required", "tools": [{"type": "function", "function": {"name": "weather"}}]}
+    functions = [{"type": "function", "function": {"name": name}} for name in ("weather", "radio")]
+    said = [{"role": "assistant", "content": None, "refusal": "I cannot."}, {"role": "user", "content": "hi"}]
+    body = {"messages": said, "tools": functions}
+    body |= {"tool_choice": {"type": "allowed_tools", "allowed_tools": about}}
+    await scripted.client.post("/v1/chat/completions", json=body, headers=await scripted.headers("ana"))
+    asked = model.asked[-1]
+    assert (asked.tools.keys(), asked.json["tool_choice"]) == ({"weather"}, "required")
+    assert ("assistant", "I cannot.") in asked.conversation
+
+
 @pytest.mark.parametrize("by_id", [False, True])
 @pytest.mark.parametrize("stream", [False, True])
 async def test_the_model_sees_its_own_calls_again_that_came_before_a_clients(
