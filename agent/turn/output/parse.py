@@ -25,6 +25,8 @@ _ESCAPED = re.compile(r"""\\(["'\\/])""")
 _OURS = re.compile(r"""["'](?:message|memories|content)["']\s{0,9}:""")
 _SPILLED = re.compile(r"""["'],?\s{0,99}["']?memories["']{1,2}\s{0,9}[:\[]""")
 """The memories of a message whose end was not recognised."""
+_BEGUN = re.compile(r"\W*+\w*+\W*+")
+"""An object of which at most the first key was written."""
 _SYNTAX = re.compile(r"[\s{}\[\]\"'`,:\\]*+(?:json|null|true|false)?[\s{}\[\]\"'`,:\\]*+")
 _JSON_STARTS = re.compile(r"(?:```\w*\s*)?[\"']?[\[{]\s*(?:\\|[\[{\"'`]|\w{1,40}[\"']?\s*:|\Z)")
 
@@ -79,7 +81,7 @@ def _chosen(text: str, values: Sequence[JsonValue]) -> tuple[Answer, str]:
         used.append(item)
     if not used:
         last = values[-1] if values else JsonValue(None, len(text), len(text))
-        begun = not last.whole and (not any(last.value) or _OURS.search(text, last.start))
+        begun = not last.whole and (_BEGUN.fullmatch(text, last.start) or _OURS.search(text, last.start))
         return Answer(""), (beside_object(text[: last.start]) or text[last.start :]) if begun else text
     return joined(parts), beside_object(text[: used[0].start]) or beside_object(text[used[-1].end :])
 
