@@ -122,13 +122,18 @@ class _Environment(EnvSettingsSource):
 def sources() -> dict[str, str]:
     """Where each setting that is set was read, by its variable: `environment`, or the path of the file."""
     read = _Environment(Settings, {}).sources
-    variables = (_variable(Settings.model_fields, field)[0] for field in Settings.model_fields)
+    variables = map(variable_of, Settings.model_fields)
     return {name: read[name.lower()] for name in variables if name.lower() in read}
+
+
+def variable_of(field: str) -> str:
+    """Return the environment variable of a setting."""
+    return _variable(Settings.model_fields, field)[0]
 
 
 def misspelt() -> list[str]:
     """Say of each variable `HACHI_*` that nothing reads, but is nearly a setting, which one it may mean."""
-    variables = {field: _variable(Settings.model_fields, field)[0] for field in Settings.model_fields}
+    variables = {field: variable_of(field) for field in Settings.model_fields}
     given = sorted(name.upper() for name in _Environment(Settings, {}).sources if name.startswith("hachi_"))
     unread = [name.removeprefix("HACHI_").lower() for name in given if name not in variables.values()]
     advised = {name.upper(): _advice(name, variables) for name in unread}

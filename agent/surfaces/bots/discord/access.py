@@ -17,18 +17,35 @@ NO_CONTENT = (
 )
 
 
+PERMISSIONS = discord.Permissions(
+    view_channel=True, send_messages=True, send_messages_in_threads=True, read_message_history=True
+)
+"""Requested when the bot is invited."""
+
+
+def invite_link(application: int) -> str:
+    scopes = ("bot", "applications.commands")
+    return discord.utils.oauth_url(application, permissions=PERMISSIONS, scopes=scopes)
+
+
 async def check_access(settings: Settings) -> str:
-    """Return who the bot is. Raises SettingsError if its token is refused or it may not read messages, and
-    HachiError if Discord cannot be reached."""
+    """Return who the bot is. Raises as `check_invited` does."""
+    return (await check_invited(settings))[0]
+
+
+async def check_invited(settings: Settings) -> tuple[str, str]:
+    """Return who the bot is, and the link that invites it into a server. Raises SettingsError if its token is
+    refused or it may not read messages, and HachiError if Discord cannot be reached."""
     use_address(settings)
     token = settings.discord_token
     with explained():
         async with discord.Client(intents=discord.Intents.none()) as client:
             await client.login(token.get_secret_value() if token else "")
-            may = (await client.application_info()).flags
+            application = await client.application_info()
+            may = application.flags
     if not (may.gateway_message_content or may.gateway_message_content_limited):
         raise SettingsError(NO_CONTENT)
-    return f"{client.user}, may read messages"
+    return f"{client.user}, may read messages", invite_link(application.id)
 
 
 def use_address(settings: Settings) -> None:

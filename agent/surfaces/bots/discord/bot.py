@@ -18,7 +18,7 @@ from discord.gateway import DiscordWebSocket
 from agent.companion import Companion
 from agent.surfaces.bots.commands import Commands
 from agent.surfaces.bots.conversations import Conversations
-from agent.surfaces.bots.discord.access import explained, use_address
+from agent.surfaces.bots.discord.access import explained, invite_link, use_address
 from agent.surfaces.bots.discord.interactions import build_tree, press
 from agent.surfaces.bots.discord.messages import (
     API_ERRORS,
@@ -40,10 +40,6 @@ SOURCE = "discord"
 """How the ids of its users and messages begin."""
 MOST_EXPONENT = 5
 """discord.py waits up to two to this power of seconds before it connects again; without it, 17 minutes."""
-PERMISSIONS = discord.Permissions(
-    view_channel=True, send_messages=True, send_messages_in_threads=True, read_message_history=True
-)
-"""Requested when the bot is invited."""
 INTENTS = discord.Intents(guilds=True, guild_messages=True, dm_messages=True, message_content=True)
 """The events that Discord sends. Message content is privileged: the developer portal enables it."""
 
@@ -143,8 +139,7 @@ class DiscordBot(discord.AutoShardedClient):
         if not self.online.is_set():
             self.online.set()
             await self._leaving.enter_async_context(self.jobs.running())
-            id, scopes = int(self.application_id or 0), ("bot", "applications.commands")
-            link = discord.utils.oauth_url(id, permissions=PERMISSIONS, scopes=scopes)
+            link = invite_link(int(self.application_id or 0))
             self._say(
                 f"on Discord as {self.user}, {who_answers(self.pet.settings)}; to invite it into a server, "
                 f"open {link}"

@@ -65,14 +65,15 @@ async def check_everything(
         (settings.tools, "tools", _tools),
         (True, "disk", _disk),
         (settings.otlp_endpoint, "collector", _collector),
-        (settings.slack_bot_token or settings.slack_app_token, "slack", _slack),
+        (settings.slack_bot_token or settings.slack_app_token, "slack", slack_access),
         (settings.discord_token, "discord", _discord),
         (not settings.offline, "model", _model),
         (not settings.offline and settings.fallback_model, "fallback model", _fallback),
-        (not settings.offline and call, "call", _call),
+        (not settings.offline and call, "call", call_model),
     ):
         if wanted:
-            longest = None if look in (_model, _fallback, _call) else CHECK_TIMEOUT  # these have their own
+            timed = look in (_model, _fallback, call_model)
+            longest = None if timed else CHECK_TIMEOUT  # HACHI_MODEL_TIMEOUT ends these
             yield await _check(name, lambda look=look: look(settings), longest)  # type: ignore[misc]
     if settings.offline:
         yield Check("model", None, "none is configured: the offline stand-in answers")
@@ -269,7 +270,7 @@ async def _collector(settings: "Settings") -> str:
     return f"{host}:{port} takes connections"
 
 
-async def _slack(settings: "Settings") -> str:
+async def slack_access(settings: "Settings") -> str:
     with extra("slack", "slack-bolt", "slack_bolt", "slack_sdk", "aiohttp"):
         return str(await import_module("agent.surfaces.bots.slack.access").check_access(settings))
 
@@ -318,7 +319,7 @@ async def _model(settings: "Settings") -> str:
     return "; ".join(details)
 
 
-async def _call(settings: "Settings") -> str:
+async def call_model(settings: "Settings") -> str:
     """Make one real call of the model."""
     import openai
     from agents.exceptions import AgentsException

@@ -43,12 +43,11 @@ async def doctor(
 
 def _configured(settings: "Settings") -> list[dict[str, Any]]:
     """Return every setting, secrets masked, and where it is from: the environment, a file, or the default."""
-    from agent.settings import sources
+    from agent.settings import sources, variable_of
 
     found, read = [], sources()
-    for field, info in type(settings).model_fields.items():
-        alias: Any = info.validation_alias
-        name = alias.choices[-1] if alias else f"HACHI_{field.upper()}"
+    for field in type(settings).model_fields:
+        name = variable_of(field)
         value = getattr(settings, field)
         value = ", ".join(sorted(value)) if isinstance(value, frozenset) else value
         text = None if value in (None, "") else mask(str(value))

@@ -48,7 +48,7 @@ NOT_METHODS = {"base_url", "issue_new_wss_url"}
 
 @pytest.fixture
 def manifest() -> dict[str, Any]:
-    loaded: dict[str, Any] = yaml.safe_load((ROOT / "examples/slack-manifest.yaml").read_text("utf-8"))
+    loaded: dict[str, Any] = yaml.safe_load((BOT / "manifest.yaml").read_text("utf-8"))
     return loaded
 
 
