@@ -20,6 +20,7 @@ LONGEST_LINE = 200
 INTERRUPTED = 130
 """What typer returns after Ctrl-C."""
 COMMANDS = {
+    "setup": "operate.setup.command.setup",
     "chat": "chat.command.chat",
     "console": "operate.servers.console",
     "serve": "operate.servers.serve",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ANNOUNCEMENT = (
     "No language model is configured: this is Hachi's small rule-based stand-in. "
-    "Set OPENAI_API_KEY or OPENAI_BASE_URL for a real one."
+    "Run `hachi setup` for a real one."
 )
 SETTLE_TIMEOUT = 5.0
 """Seconds that the background work of a turn may delay the next line. What is left goes on beside it, or at
