@@ -20,6 +20,7 @@ from agent.background.periodic_jobs import Schedule
 from agent.settings import Settings
 from agent.turn.context.persona import read_persona
 from agent.turn.extensions import extensions, tools_named
+from agent.turn.mcp_servers.file import read_mcp_file
 from agent.turn.reply_stream import OnEvent, ReplyStream
 from agent.types import Reply, TurnOptions, TurnRequest
 from agent.types.answer_types import value_of, with_form
@@ -133,8 +134,10 @@ class Companion:
             options.get("only_tools"),
             options.get("guardrails", ()),
             options.get("hooks"),
+            read_mcp_file(settings.mcp),
         )
         async with AsyncExitStack() as closing:
+            closing.push_async_callback(added.close)
             components = await open_components(
                 closing,
                 settings,

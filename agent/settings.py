@@ -294,6 +294,9 @@ class Settings(BaseSettings):
     0 where forgotten means gone at once."""
     tools: str = ""
     """Functions that the model may call beside Hachi's own, between blanks: `shop.orders:find_order`."""
+    mcp: Path | None = None
+    """A file of MCP servers (`mcpServers`, as other programs have it) whose tools the model may call. Set it
+    to let it look things up elsewhere."""
     traces: bool = True
     """Whether each turn leaves a trace. Switch it off to save disk, at the price of explanations."""
     traces_url: SecretStr | None = None

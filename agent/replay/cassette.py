@@ -1,7 +1,7 @@
 """The parts of a recorded turn that answer in place of the real ones: context, model and tools."""
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -131,6 +131,15 @@ def output_of(call: Span) -> list[Any]:
             parts = [{"annotations": [], **part} for part in item.get("content", ())]
             items[place] = usual | item | {"content": parts}
     return _ITEMS.validate_python(items)
+
+
+def tools_told(told: Mapping[str, Any]) -> list[Tool]:
+    """Return the tools of which a trace says what the model was told; they only answer as recorded."""
+
+    async def nobody(*_: Any) -> ToolResult:
+        raise AssertionError("a recorded tool answers as recorded")
+
+    return [Tool(name, one["description"], one["parameters"], nobody) for name, one in told.items()]
 
 
 def recorded_tools(

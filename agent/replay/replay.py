@@ -17,7 +17,7 @@ from agent.background.consolidation_questions import extract_memory_updates, quo
 from agent.companion import Companion
 from agent.errors import BadInput
 from agent.models.choice.choose import ChosenModel
-from agent.replay.cassette import READING, RecordedModel, context_of, decide_again, recorded_tools
+from agent.replay.cassette import READING, RecordedModel, context_of, decide_again, recorded_tools, tools_told
 from agent.settings import Settings
 from agent.tracing.differences import Difference, differences
 from agent.tracing.serialization import Serializer, read_trace
@@ -204,6 +204,8 @@ async def run_turn(
     recorded turn did. Nothing of the answer is stored."""
     streamed = any("first" in call.data for call in trace.spans("call"))
     turn = turn or tool_context(trace, built)
+    others = tools_told(trace.root.data.get("servers_tools") or {})  # no server is asked
+    others = [*recorded_tools(others, trace, settings.importance_floor, live=True)]
 
     async def run() -> None:
         note(incoming=trace.root.data["incoming"])
@@ -212,7 +214,7 @@ async def run_turn(
             settings,
             messages_of(fitted(within_budgets(built.prompt), trace.root.data.get("room"))),
             turn,
-            Extensions(tools),
+            Extensions([*tools, *others]),
             built.prompt.client,
             (lambda _: None) if streamed else None,
             narrow=built.prompt.narrow,

@@ -14,7 +14,7 @@ from typing import Any
 
 from agent.companion import Companion
 from agent.models.choice.choose import choose_model
-from agent.replay.cassette import RecordedModel, context_of, recorded_tools
+from agent.replay.cassette import RecordedModel, context_of, recorded_tools, tools_told
 from agent.replay.replay import answered_by, run_turn, tool_context, work_otherwise
 from agent.settings import Settings, as_named_now
 from agent.tracing.differences import Difference, differences
@@ -22,7 +22,7 @@ from agent.tracing.render.export import read_exported, trace_json
 from agent.tracing.render.text import json_text, parsed_json
 from agent.tracing.trace import Trace, TraceWithJobs, read_data
 from memory.audience import Place
-from tools.registry import TOOLS, Tool, ToolResult
+from tools.registry import TOOLS, Tool
 
 NO_SERVER = dict.fromkeys(("openai_api_key", "openai_base_url", "provider", "consolidate_model"))
 FOR_SERVERS = (", settings", ", response_format")
@@ -103,16 +103,9 @@ def _finds_otherwise(then: list[list[str]], now: list[list[str]]) -> Iterator[Di
 
 def _others(trace: Trace) -> list[Tool]:
     """Return the tools of the program in which the turn was taken, as it was told of them then."""
-
-    async def nobody(*_: Any) -> ToolResult:
-        raise AssertionError("a recorded tool answers as recorded")
-
     ours = {tool.name for tool in TOOLS}
-    return [
-        Tool(name, told["description"], told["parameters"], nobody)
-        for name, told in (trace.made_by.get("tools") or {}).items()
-        if name not in ours
-    ]
+    told = trace.made_by.get("tools") or {}
+    return tools_told({name: one for name, one in told.items() if name not in ours})
 
 
 async def make_test(whole: TraceWithJobs) -> dict[str, str]:

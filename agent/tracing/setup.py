@@ -1,6 +1,6 @@
 """Opens the recorder that the settings ask for."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import cache
@@ -76,8 +76,12 @@ def made_by(settings: Settings, tools: Sequence[Tool] = TOOLS) -> dict[str, Any]
         with suppress(OSError, RuntimeError, ValueError):  # whoever needs the persona is told
             prompts["persona"] = _hash(settings.persona.expanduser().read_text(encoding="utf-8-sig"))
     chosen = settings.model_dump(mode="json", include=set(REACH_A_TURN))
-    offered = {tool.name: {"description": tool.description, "parameters": tool.schema} for tool in tools}
-    return _code() | {"prompts": prompts, "tools": offered, "settings": chosen}
+    return _code() | {"prompts": prompts, "tools": told_of(tools), "settings": chosen}
+
+
+def told_of(tools: Iterable[Tool]) -> dict[str, Any]:
+    """Return what a model is told of the tools, by their names."""
+    return {tool.name: {"description": tool.description, "parameters": tool.schema} for tool in tools}
 
 
 @cache

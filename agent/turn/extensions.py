@@ -16,9 +16,13 @@ from typing import TYPE_CHECKING, Any, get_type_hints, overload
 from pydantic import PydanticUserError
 
 from agent.errors import BadInput, HachiError, SettingsError
+from agent.tracing.setup import told_of
+from agent.turn.mcp_servers.connection import Connection
+from agent.turn.mcp_servers.file import McpFile
 from agent.types.arguments import Seconds, refuse
 from agent.types.checks import reads_arguments
 from memory.process.breaker import Breaker, CircuitOpen
+from memory.process.spans import note
 from tools.context import TurnContext
 from tools.failures import ToolFailed, TryAgain
 from tools.registry import TOOLS, Tool, ToolResult, as_text, read_arguments, tool_of
@@ -43,17 +47,28 @@ class Extensions:
     """Ours and the program's."""
     servers: "Sequence[MCPServer]" = ()
     """Connected MCP servers: each turn offers the tools that they have then."""
+    connections: Sequence[Connection] = ()
+    """The MCP servers of the setting `mcp`."""
     guardrails: "Sequence[InputGuardrail[Any] | OutputGuardrail[Any]]" = ()
     hooks: "RunHooks[Any] | None" = None
     breakers: Mapping[str, Breaker] = field(default_factory=dict)
     """Of the servers, by `server_name`."""
 
-    async def offered(self) -> list[Tool]:
-        """All tools of a turn. A server that does not answer is left out, and not asked again for a while."""
+    async def offered(self, turn: TurnContext) -> list[Tool]:
+        """All tools of a turn. A server that does not answer is left out, and not asked again for a while.
+        The trace has what a replay must know of the servers' tools."""
         found = {tool.name: tool for tool in self.tools}
-        for listed in await asyncio.gather(*map(self._listed, self.servers)):
+        here = [one for one in self.connections if one.offered_to(turn.user, turn.place)]
+        asked = [*map(self._listed, self.servers), *(one.tools() for one in here)]
+        for listed in await asyncio.gather(*asked):
             found |= {tool.name: tool for tool in listed if tool.name not in found}
+        if theirs := [*found.values()][len(self.tools) :]:
+            note(servers_tools=told_of(theirs))
         return [*found.values()]
+
+    async def close(self) -> None:
+        """Close the connections that were opened here."""
+        await asyncio.gather(*(one.close() for one in self.connections))
 
     async def _listed(self, server: "MCPServer") -> list[Tool]:
         try:
@@ -73,9 +88,14 @@ def server_name(server: "MCPServer") -> str:
 
 
 def extensions(
-    given: "Sequence[OwnTool]", only: Sequence[str] | None, guardrails: Sequence[Any] = (), hooks: Any = None
+    given: "Sequence[OwnTool]",
+    only: Sequence[str] | None,
+    guardrails: Sequence[Any] = (),
+    hooks: Any = None,
+    mcp: McpFile | None = None,
 ) -> Extensions:
-    """Of Hachi's tools those named in `only`, all if it is None, and the `given` ones. Raises BadInput."""
+    """Of Hachi's tools those named in `only`, all if it is None, the `given` ones, and those of the servers
+    that a file names. Raises BadInput."""
     ours = {tool.name: tool for tool in TOOLS}
     if unknown := sorted({*(only or ())} - ours.keys()):
         raise BadInput(f"only_tools: there is no tool {unknown[0]!r}; there are {', '.join(ours)}")
@@ -89,12 +109,15 @@ def extensions(
         if added.name in tools:
             raise BadInput(f"tools: there are two of the name {added.name!r}; give one another name")
         tools[added.name] = added
+    connections = [Connection(name, one, mcp.admins) for name, one in mcp.servers.items()] if mcp else []
     return Extensions(
         (*tools.values(),),
         servers,
+        connections,
         [_named(one) for one in guardrails],
         hooks and _named_hooks(hooks),
-        {name: Breaker(name, failures=1) for name in map(server_name, servers)},
+        {name: Breaker(name, failures=1) for name in map(server_name, servers)}
+        | {one.breaker.name: one.breaker for one in connections},
     )
 
 

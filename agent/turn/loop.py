@@ -128,7 +128,7 @@ async def run_agent(
     GuardrailTripped, and BadInput if the model's server refuses a parameter of the client.
     """
     system, *said = messages
-    tools = [tool for tool in await added.offered() if not narrow or tool.name in NARROW_TOOLS]
+    tools = [tool for tool in await added.offered(turn) if not narrow or tool.name in NARROW_TOOLS]
     turn.rendered = our_sentences(our_texts(messages), tools)
     ours = ids_of_ours(client.after)
     theirs = {

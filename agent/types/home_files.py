@@ -41,7 +41,7 @@ def read_settings_file(path: Path, *, required: bool) -> dict[str, str]:
     could have written it: it says where keys and facts are sent."""
     try:
         with path.open(encoding="utf-8") as file:
-            _require_ours(path, os.fstat(file.fileno()))
+            require_ours(path, os.fstat(file.fileno()))
             return {name: value for name, value in dotenv_values(stream=file).items() if value}
     except (FileNotFoundError, NotADirectoryError) as error:
         if not required:
@@ -51,7 +51,7 @@ def read_settings_file(path: Path, *, required: bool) -> dict[str, str]:
         raise _unreadable(path, error) from error
 
 
-def _require_ours(path: Path, status: os.stat_result) -> None:
+def require_ours(path: Path, status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
         return  # a pipe of another program, or /dev/null for none
     if status.st_uid not in (0, os.geteuid()):

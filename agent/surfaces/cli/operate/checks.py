@@ -75,6 +75,8 @@ async def check_everything(
             timed = look in (_model, _fallback, call_model)
             longest = None if timed else CHECK_TIMEOUT  # HACHI_MODEL_TIMEOUT ends these
             yield await _check(name, lambda look=look: look(settings), longest)  # type: ignore[misc]
+    async for check in _mcp_servers(settings):
+        yield check
     if settings.offline:
         yield Check("model", None, "none is configured: the offline stand-in answers")
 
@@ -231,6 +233,22 @@ async def _tools(settings: "Settings") -> str:
     own = extensions(tools_named(settings.tools), None, (), None).tools
     names = ", ".join(tool.name for tool in own if tool not in TOOLS)
     return f"{names} beside Hachi's own; at most {MOST} sync calls at once"
+
+
+async def _mcp_servers(settings: "Settings") -> AsyncIterator[Check]:
+    """Connect to each server of the file, all at once, and say which tools it offers to whom."""
+    from agent.turn.mcp_servers.connection import Connection
+    from agent.turn.mcp_servers.file import read_mcp_file
+
+    try:
+        file = read_mcp_file(settings.mcp)
+    except SettingsError as error:
+        yield Check("mcp", False, error_line(error))
+        return
+    servers = [Connection(name, server, file.admins) for name, server in file.servers.items()]
+    checks = [_check(f"mcp {one.name}", one.described, None) for one in servers]
+    for check in await asyncio.gather(*checks):
+        yield check
 
 
 async def _disk(settings: "Settings") -> str:

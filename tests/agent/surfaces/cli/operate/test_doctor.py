@@ -1,7 +1,10 @@
 import asyncio
+import json
+import re
 import sqlite3
 from contextlib import closing
 
+import mcp_weather
 import pytest
 from scripted_server import Fail, Say
 
@@ -231,3 +234,16 @@ def test_whoever_has_more_than_the_index_may_hold_is_named(hachi, monkeypatch):
     assert "searches of user:ana leave out what is oldest: raise HACHI_INDEX_MEMORY" in " ".join(
         ran.out.split()
     )
+
+
+def test_mcp_servers_are_shown_with_their_tools_or_what_is_wrong(shared, tmp_path):
+    file = tmp_path / "servers.json"
+    servers = {"weather": {**mcp_weather.BADLY, "places": ["acme"]}, "away": {"command": "/no/such"}}
+    file.write_text(json.dumps({"mcpServers": servers}))
+    told = shared("doctor", HACHI_MCP=str(file)).out
+    assert re.search(r"✓ mcp weather stdio: weather_fine, .*, offered in acme; odd is left out: ", told)
+    assert re.search(r"✗ mcp away\s+stdio: away cannot be reached: .*No such file", told)
+    servers["weather"].pop("places")
+    file.write_text(json.dumps({"mcpServers": servers}))
+    assert "✗ mcp weather nobody is offered its tools" in shared("doctor", HACHI_MCP=str(file)).out
+    assert "✗ mcp        HACHI_MCP: /no/such cannot be read" in shared("doctor", HACHI_MCP="/no/such").out
