@@ -12,10 +12,12 @@ from platformdirs import user_data_path
 from pydantic import (
     AfterValidator,
     AliasChoices,
+    AnyHttpUrl,
     BeforeValidator,
     Field,
     PlainSerializer,
     SecretStr,
+    TypeAdapter,
     ValidationError,
     field_validator,
 )
@@ -73,6 +75,19 @@ def _patterns(value: str) -> str:
     return value
 
 
+def _http_url(value: str) -> str:
+    """Check an address of HTTP, which stays as it is written."""
+    try:
+        _HTTP_URL.validate_python(value)
+    except ValidationError as error:
+        raise ValueError(error.errors(include_url=False)[0]["msg"]) from None
+    return value
+
+
+_HTTP_URL = TypeAdapter(AnyHttpUrl)
+HttpAddress = Annotated[str, AfterValidator(_http_url)]
+
+
 def _conventional(name: str, field: str) -> Any:
     return Field(default=None, validation_alias=AliasChoices(field, name))
 
@@ -94,6 +109,7 @@ def _unreadable(fields: Mapping[str, FieldInfo], name: str, fault: ErrorDetails)
         )
         return f"there is no setting {name!r}; {advice}"
     variable, secret = _variable(fields, name)
+    secret = secret or "://" in str(fault["input"])  # an address may hold a password
     shown = variable if secret else f"{variable}={reprlib.repr(fault['input'])}"
     return f"{shown} cannot be read: {fault['msg'].removeprefix('Value error, ').lower()}"
 
@@ -171,7 +187,7 @@ class Settings(BaseSettings):
     database_url: SecretStr | None = _conventional("DATABASE_URL", "database_url")
     """`postgresql://…` to share one database between processes; unset is SQLite in `home`. Set it for several
     processes or machines."""
-    qdrant_url: str | None = _conventional("QDRANT_URL", "qdrant_url")
+    qdrant_url: HttpAddress | None = _conventional("QDRANT_URL", "qdrant_url")
     """A Qdrant server, or a cluster; unset searches in this process. Set it where `hachi doctor` says that
     somebody has more than the index may hold."""
     qdrant_api_key: SecretStr | None = _conventional("QDRANT_API_KEY", "qdrant_api_key")
@@ -183,7 +199,7 @@ class Settings(BaseSettings):
     openai_api_key: SecretStr | None = _conventional("OPENAI_API_KEY", "openai_api_key")
     """With neither this nor a base URL, the offline stand-in answers. Set it for OpenAI, or a server that
     asks for a key."""
-    openai_base_url: str | None = _conventional("OPENAI_BASE_URL", "openai_base_url")
+    openai_base_url: HttpAddress | None = _conventional("OPENAI_BASE_URL", "openai_base_url")
     """Any OpenAI-compatible server: Ollama, vLLM, LM Studio, Mistral … Set it for any other than OpenAI."""
     provider: ProviderName | None = None
     """What kind of server it is: its usual base URL, and the fields it takes. Unset, the base URL tells. Set
@@ -332,7 +348,7 @@ class Settings(BaseSettings):
     for nobody without one. Set it where others can reach the server."""
     discord_token: SecretStr | None = _conventional("DISCORD_TOKEN", "discord_token")
     """The token of the bot that `hachi discord` is."""
-    discord_api_url: str | None = _conventional("DISCORD_API_URL", "discord_api_url")
+    discord_api_url: HttpAddress | None = _conventional("DISCORD_API_URL", "discord_api_url")
     """Where Discord's API is, such as a proxy's `http://127.0.0.1:8080/api/v10`; unset is Discord's own."""
     discord_servers: Ids = frozenset()
     """The ids of the servers where the bot works, with commas between them; empty is all that it is in."""
@@ -349,7 +365,7 @@ class Settings(BaseSettings):
     """The app's token for Socket Mode: `xapp-…`."""
     slack_signing_secret: SecretStr | None = _conventional("SLACK_SIGNING_SECRET", "slack_signing_secret")
     """What Slack signs its requests with; for `hachi slack --http`."""
-    slack_api_url: str | None = _conventional("SLACK_API_URL", "slack_api_url")
+    slack_api_url: HttpAddress | None = _conventional("SLACK_API_URL", "slack_api_url")
     """Where Slack's API is; unset is `https://slack.com/api/`, and GovSlack's is
     `https://slack-gov.com/api/`."""
     decisions: Literal["on", "redacted", "off"] = "on"

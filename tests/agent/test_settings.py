@@ -26,6 +26,10 @@ VALUES: dict[str, tuple[str, Any]] = {
     # name: (as written in the environment, as read)
     "env_file": ("/dev/null", Path("/dev/null")),
     "console_url": ("https://hachi.example", "https://hachi.example"),
+    **dict.fromkeys(
+        ("openai_base_url", "qdrant_url", "discord_api_url", "slack_api_url"),
+        ("http://127.0.0.1:6333", "http://127.0.0.1:6333"),
+    ),
     "traces": ("no", False),
     "trace_content": ("none", "none"),
     "otlp_endpoint": ("http://127.0.0.1:4318", "http://127.0.0.1:4318"),

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from agent.errors import BadInput
 from agent.surfaces.cli.output import interactive, say
 from agent.surfaces.cli.session import Session, require, with_session
 
@@ -51,7 +52,7 @@ async def setup(
     require(
         typed or bool(options), "without a terminal, options answer, such as --provider ollama --model NAME"
     )
-    from agent.settings import Settings
+    from agent.settings import Settings, variable_of
     from agent.surfaces.cli.operate.setup.bots import ask_for_bot
     from agent.surfaces.cli.operate.setup.dialogue import Dialogue
     from agent.surfaces.cli.operate.setup.env_file import path_of
@@ -65,6 +66,10 @@ async def setup(
     if typed or any(map(talk.answers, ("provider", "openai_api_key", "model"))):
         await ask_for_model(talk)
     bots = await ask_for_bot(talk)
+    if unused := ", ".join(map(variable_of, talk.unused)):
+        raise BadInput(
+            f"with these answers nothing asks for {unused}; --provider and --bot say what it is for"
+        )
     _write(path, talk.changes)
     print("Talk to it: " + ", ".join(f"hachi {surface}" for surface in ("chat", *bots)))
 

@@ -69,6 +69,11 @@ class Dialogue:
                     raise BadInput(str(error)) from error
                 say(str(error))
 
+    @property
+    def unused(self) -> list[str]:
+        """Return what options answer that was not asked."""
+        return [*self._options]
+
     def answers(self, field: str) -> bool:
         """Return whether an option answers it."""
         return field in self._options

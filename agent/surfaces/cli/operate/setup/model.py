@@ -78,9 +78,9 @@ async def _ask_for_server(talk: Dialogue) -> str:
 
     def read(text: str) -> str:
         name = choices[int(text) - 1] if text.isdecimal() and 0 < int(text) <= len(choices) else text
-        url = urlsplit(name)
-        web = url.scheme in ("http", "https") and url.hostname
-        if not (web or name in PROVIDERS or name == "none" or names_file(name)):
+        if "://" in name:
+            talk.settings(openai_base_url=name)  # raises
+        elif not (name in PROVIDERS or name == "none" or names_file(name)):
             names = ", ".join((*PROVIDERS, "none"))
             raise BadInput(
                 f"{text!r} is no server; give one of {names}, or a URL such as http://127.0.0.1:8080/v1"

@@ -52,7 +52,7 @@ def test_each_value_is_shown_with_where_it_comes_from(hachi, home):
     file.write_text("HACHI_MAX_TURNS=7\nHACHI_MODEL=tiny\nOPENAI_API_KEY=sk-secret\n")
     addresses = {
         "HACHI_CONSOLE_URL": "https://h.example/?key=sk-secret",
-        "DISCORD_API_URL": "http://a:sk-secret/@b/c",
+        "DISCORD_API_URL": "http://a:sk-secret@b/c",
     }
     file.chmod(0o600)
     told = hachi("doctor", HACHI_MODEL="huge", **addresses).out
@@ -62,6 +62,8 @@ def test_each_value_is_shown_with_where_it_comes_from(hachi, home):
     assert "HACHI_MODEL               huge (environment)\n" in told
     assert f"({file})" in next(line for line in told.splitlines() if "OPENAI_API_KEY" in line)
     assert "sk-secret" not in told
+    odd = hachi("doctor", DISCORD_API_URL="http://a:sk-secret/@b/c").complaint
+    assert odd == "hachi: DISCORD_API_URL cannot be read: input should be a valid url, invalid port number"
 
 
 @pytest.mark.parametrize(
