@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: chat test test-slow test-clients test-node check install clean format constraints test-campaign test-replay test-worlds test-mutants bench bench-scale bench-waits test-qdrant test-openwebui test-llamacpp
+.PHONY: chat test test-slow test-clients test-node check install clean format constraints test-campaign test-replay test-worlds test-mutants dist bench bench-scale bench-waits test-qdrant test-openwebui test-llamacpp
 
 chat: $(VENV)/.installed
 	@$(BIN)/hachi chat $(ARGS)
@@ -116,6 +116,18 @@ constraints:
 	@{ echo "# The versions that are tested together; 'make constraints' writes this file."; \
 	   $(BIN)/python -m pip freeze --exclude-editable; } > constraints.txt
 
+# The wheel and the source distribution, and a talk with the wheel alone, in an environment that has nothing else.
+dist: $(VENV)/.installed-dev
+	rm -rf dist build
+	$(BIN)/python -m build --outdir dist . >dist.log 2>&1 || { cat dist.log; exit 1; }
+	@rm dist.log; empty=$$(mktemp -d); trap 'rm -rf "$$empty"' EXIT; set -e; \
+	$(PYTHON) -m venv "$$empty/venv"; cp constraints.txt "$$empty"; wheel=$$(ls "$$PWD"/dist/*.whl); cd "$$empty"; \
+	venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt "$$wheel"; \
+	export HACHI_HOME="$$empty/home"; \
+	printf 'I broke my shoulder\nwhat happened to me?\n' | venv/bin/hachi chat | tee talk; grep -q 'told me' talk; \
+	venv/bin/hachi setup --bot slack 2>/dev/null | grep -q slash_commands
+	@ls -l dist
+
 bench: $(VENV)/.installed-dev
 	$(BIN)/python benchmarks/turn.py
 	$(BIN)/python benchmarks/start.py
@@ -130,4 +142,4 @@ bench-waits: $(VENV)/.installed-dev
 	$(BIN)/python benchmarks/waits.py $(ARGS)
 
 clean:
-	rm -rf $(VENV) build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage*
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage*
