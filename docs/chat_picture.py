@@ -1,6 +1,6 @@
 """Draw docs/chat.svg: what the Discord bot posts in a talk, on the small Discord of the tests.
 
-    python docs/chat_picture.py
+    python docs/chat_picture.py [FILE]
 
 What people write and what the model answers is a script, below. The small print and the buttons are what the
 bot made of it.
@@ -121,4 +121,5 @@ def _plain(text: str) -> str:
 
 
 if __name__ == "__main__":
-    (HERE / "chat.svg").write_text(draw(asyncio.run(talk())), "utf-8")
+    picture = Path(sys.argv[1]) if sys.argv[1:] else HERE / "chat.svg"
+    picture.write_text(draw(asyncio.run(talk())), "utf-8")

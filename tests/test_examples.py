@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import runpy
+import subprocess
 import sys
 from collections.abc import Callable
 from itertools import count
@@ -257,3 +258,10 @@ async def test_a_chat_like_telegram_answers_once_quotes_reminds_and_deletes_what
         clock.advance(minutes=2)
         assert await pet.reminders.run() == 1
         assert "“call Ben”" in list(shown.values())[-1]
+
+
+@pytest.mark.slow
+def test_the_picture_of_readme_is_what_the_bot_posts(tmp_path: Path) -> None:
+    drawn = tmp_path / "chat.svg"
+    subprocess.run([sys.executable, HERE / "docs/chat_picture.py", drawn], check=True, cwd=tmp_path)
+    assert drawn.read_text("utf-8") == (HERE / "docs/chat.svg").read_text("utf-8")

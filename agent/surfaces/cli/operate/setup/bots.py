@@ -40,6 +40,7 @@ async def ask_for_bot(talk: Dialogue) -> list[str]:
     today = next((bot for bot in BOTS if talk.value(_tokens(bot)[0])), "none")
 
     def read(text: str) -> list[str]:
+        text = text.lower()
         if text not in (*BOTS, "none"):
             raise BadInput(f"{text!r} is no bot; give discord, slack or none")
         return [text] if text in BOTS else []

@@ -87,5 +87,5 @@ def _write(path: Path, changes: Mapping[str, str | None]) -> None:
     else:
         say(f"nothing to change in {path}")
     read = sources()
-    if elsewhere := [name for name in values if read.get(name) == "environment"]:
+    if elsewhere := [name for name in map(variable_of, changes) if read.get(name) == "environment"]:
         say(f"the environment sets {', '.join(elsewhere)}, too, and wins over the file")

@@ -78,6 +78,7 @@ async def _ask_for_server(talk: Dialogue) -> str:
 
     def read(text: str) -> str:
         name = choices[int(text) - 1] if text.isdecimal() and 0 < int(text) <= len(choices) else text
+        name = name.lower() if name.lower() in (*PROVIDERS, "none") else name
         if "://" in name:
             talk.settings(openai_base_url=name)  # raises
         elif not (name in PROVIDERS or name == "none" or names_file(name)):

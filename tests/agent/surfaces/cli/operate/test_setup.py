@@ -110,7 +110,7 @@ def test_what_answers_on_this_machine_is_offered_and_a_wrong_answer_asked_again(
     typing, server, file, monkeypatch
 ):
     monkeypatch.setattr(model, "HERE", {"ollama": AWAY, "vllm": server.url})
-    ran = typing("nonsense\r1\r\rirc\rnone\r")
+    ran = typing("nonsense\r1\r\rirc\rNone\r")
     assert f"1  vllm at {server.url}: tiny" in ran.out
     assert "ollama at" not in ran.out
     assert ("'nonsense' is no server" in ran.err, "'irc' is no bot" in ran.err) == (True, True)
@@ -181,6 +181,8 @@ def test_slack_is_shown_its_manifest_and_both_tokens_are_tried(hachi, file):
 def test_a_value_that_the_environment_sets_too_is_told(hachi, file):
     ran = hachi("setup", "--daily-turns", "5", HACHI_BOT_DAILY_TURNS="7")
     assert (ran.code, "the environment sets HACHI_BOT_DAILY_TURNS" in ran.err) == (0, True)
+    ran = hachi("setup", "--provider", "none", OPENAI_API_KEY="sk-outside")
+    assert (ran.code, "the environment sets OPENAI_API_KEY" in ran.err) == (0, True)
 
 
 def test_no_device_is_taken_for_the_settings_file(hachi):
