@@ -21,6 +21,8 @@ def _lines(folder: Path, depth: int) -> Iterator[str]:
             yield _line(path.stem, path, depth + 1)
         elif (path / "__init__.py").exists():
             yield from _lines(path, depth + 1)
+        elif path.suffix == ".md":
+            yield f"{'  ' * (depth + 1)}{path.name}"
 
 
 def _line(name: str, module: Path, depth: int) -> str:

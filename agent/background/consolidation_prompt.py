@@ -1,5 +1,7 @@
-"""The prompt of a consolidation. What people said is quoted in each part of it, so that none of it can pass
-for a line of ours."""
+"""Write the prompt of a consolidation, by `prompts/consolidation.md`.
+
+What people said is quoted in each part, so that none of it can pass for a line of ours.
+"""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace

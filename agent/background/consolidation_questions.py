@@ -1,4 +1,4 @@
-"""Asks the model for the changes of a consolidation, and whose an item is that cites several people.
+"""Call the model for a consolidation, and ask again whose an item is that cites several people.
 
 Where it does not say, the item belongs to the person whose messages hold its names and values. One of which
 that is true of nobody, or of several, cites nothing then, and is dropped.

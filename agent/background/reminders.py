@@ -1,4 +1,4 @@
-"""Reminders: announces due tasks in the place where they were asked for.
+"""Send the reminders of due tasks, in the place where they were asked for.
 
 Each surface registers a sender under the prefix of its user ids (``discord:``). If no sender in this process
 matches a user, their tasks stay unannounced until a process with a matching sender checks.

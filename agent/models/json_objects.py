@@ -1,4 +1,4 @@
-"""Read the JSON in what a model wrote: strictly where it is whole, else as far as it goes, else mended."""
+"""Mend and read the JSON in any text of a model: strictly where it is whole, else as far as it goes."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The model calls of one turn, between the SDK's runner and the chosen model.
+"""Make the model calls of one turn, with their retries, between the SDK's runner and the chosen model.
 
 Counts the answered calls, forbids the last one to call tools and instructs it to answer, requests the
 answer's schema where the server enforces it, and gives each tool call a unique id.

@@ -1,4 +1,4 @@
-"""Announce due tasks: each due time once, whichever process finds it first.
+"""Claim due tasks for their reminders: each due time once, whichever process finds it first.
 
 One transaction marks a task as announced (`tasks.reminded`) and adds the job that announces it. If a process
 dies before it has sent the reminder, the job runs again: at worst the person gets it twice.

@@ -1,4 +1,4 @@
-"""Describe what a person said of themselves as a typed document, which `profile_entries` assembles."""
+"""Describe a person as a typed document: name, time zone, language, preferences and traits."""
 
 import re
 import unicodedata

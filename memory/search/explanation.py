@@ -1,4 +1,4 @@
-"""Explain a search: its candidates, and why each was left out, for "why was this not found?"."""
+"""Record the candidates of one search for the trace, with the reason why each was left out."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Choose the language model that the settings name, with its client and what is tried again when it fails."""
+"""Choose the language model that the settings name, and make its client."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -154,7 +154,7 @@ def _opened(settings: Settings) -> openai.AsyncOpenAI:
         # A local server needs no key, but the client requires a string.
         api_key=settings.openai_api_key.get_secret_value() if settings.openai_api_key else "none",
         base_url=base_url_of(settings),
-        max_retries=0,  # the runner retries; retries in both would multiply
+        max_retries=0,  # a turn retries; retries in both would multiply
         http_client=openai.DefaultAsyncHttpxClient(event_hooks={"request": [put_pictures]}),
     )
 

@@ -1,4 +1,4 @@
-"""The second model: answers while the first does not, and where the first refuses for quota.
+"""Decide on retries of a model call, and on the second model, which answers where the first does not.
 
 A turn that has changed over stays with the second, so that a silent server is not waited for twice. The next
 turn asks the first again, unless its breaker is open.

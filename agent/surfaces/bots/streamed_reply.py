@@ -1,4 +1,4 @@
-"""Shows a reply on a platform while it is generated, in as many messages as needed."""
+"""Stream a reply into a platform's messages: when to edit, where to split, what to try again."""
 
 import asyncio
 import logging

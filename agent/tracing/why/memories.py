@@ -1,4 +1,4 @@
-"""Why the model was given a memory in a turn, or was not: every gate that the memory met, with its value.
+"""Answer why a memory was found in a turn, or was not: every gate that it met, with its value.
 
 Computed when asked, from the rows and the trace. A trace holds no memory that its turn's audience could not
 read, so what is private, expired or replaced is read from its rows.

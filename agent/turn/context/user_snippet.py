@@ -1,4 +1,4 @@
-"""The lines of the prompt that describe the speaker.
+"""Write the lines of the prompt on the speaker: profile, facts, and open tasks by urgency.
 
 Values that people gave are quoted line by line (``> ``), so that none of them can look like a section. Our
 own lines are not quoted: their values have a fixed form, such as "short".

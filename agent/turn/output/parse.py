@@ -1,4 +1,4 @@
-"""Parse a model's final answer, ``{"message", "memories", "forget"}``: whole, damaged, or plain text."""
+"""Parse the answer of a turn into its message and memories: whole, damaged, or plain text."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Points, questions and errors in the terms of Qdrant's client."""
+"""Make Qdrant's client, and put points, questions and errors in its terms."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime

@@ -1,5 +1,4 @@
-"""Replies and reminders on Discord: a typing indicator, and messages that are edited while the reply is
-generated."""
+"""Post, edit and conclude replies and reminders on Discord, with its typing indicator."""
 
 import asyncio
 import logging
