@@ -94,7 +94,11 @@ def harmless_json(text: str) -> str:
 
 
 def _jsonable(value: Any) -> Any:
-    return sorted(value) if isinstance(value, frozenset) else value.isoformat()
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, frozenset):
+        return sorted(value)
+    raise TypeError(f"{type(value).__name__} is not written as JSON")
 
 
 def as_lines(value: Any) -> list[str]:

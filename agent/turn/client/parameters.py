@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from itertools import count
 from typing import Any
+from urllib.parse import urlsplit
 
 import openai
 from agents import ModelSettings
@@ -17,10 +18,12 @@ from agent.models.wire.errors import TooLong, server_words
 from agent.settings import Settings
 from agent.types import TurnRequest
 from agent.types.client import AN_IMAGE, ClientTurn, Item, Said, Sampling
-from memory.text import storable
+from memory.text import one_line, storable
 
 MOST_CHARACTERS = 400_000
 """What a model is given of a client at most, beside the history, which has a budget of its own."""
+LONGEST_NAME = 80
+"""Characters of the name of an image."""
 NAMES = ("temperature", "top_p", "max_tokens", "presence_penalty", "frequency_penalty")
 
 
@@ -43,15 +46,23 @@ def checked(request: TurnRequest, settings: Settings, *, stand_in: bool) -> Turn
 
 
 def _last_images(client: ClientTurn) -> ClientTurn:
-    """Return it with the images of the last message that has some, the question among them, and a word for
+    """Return it with the images of the last message that has some, the question among them, and the names of
     those before: clients send all of them with each request."""
     shown, history = bool(client.images), list[Item]()
     for item in reversed(client.history or ()):
         if isinstance(item, Said) and item.images:
-            item = replace(item, images=(AN_IMAGE,)) if shown else item
+            item = replace(item, images=tuple(map(_name_of, item.images))) if shown else item
             shown = True
         history.append(item)
     return replace(client, history=client.history and tuple(reversed(history)))
+
+
+def _name_of(url: str) -> str:
+    """Return what stands for an image that is not shown: its file's name, where its URL has one."""
+    if not url.startswith("https://"):
+        return AN_IMAGE
+    name = one_line(urlsplit(url).path.rpartition("/")[2])[:LONGEST_NAME]
+    return f"{AN_IMAGE[:-1]}: {name}]" if name else AN_IMAGE
 
 
 def _without_old_images(client: ClientTurn) -> ClientTurn:

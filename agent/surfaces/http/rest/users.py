@@ -262,7 +262,9 @@ async def list_messages(
     pet: Pet,
     limit: Limit = 50,
     before: Annotated[MessageId | None, InQuery(description="only older ones than this message")] = None,
-    conversation: Annotated[str | None, InQuery(description="only those of the one with this id")] = None,
+    conversation: Annotated[
+        str | None, InQuery(max_length=MAX_NAME, description="only those of the one with this id")
+    ] = None,
 ) -> Response:
     """List what was said and answered, newest first, without what is forgotten."""
     found = await pet.conversations.messages(user=user, limit=limit, before=before, conversation=conversation)
