@@ -183,11 +183,16 @@ class _Branches:
         return sorted(self._next.get(here, ()), key=lambda one: self._stored[one].gone)
 
     def _same(self, here: int, at: int) -> int | None:
-        """Return the sent message where it follows `here`, with or without a template."""
-        after = self._children(here)
+        """Return the sent message where it follows `here`, with or without a template: of several the one
+        that what is sent next follows."""
+        after, then = self._children(here), self._sent[at + 1 : at + 2]
         same = (one for one in after if self._keys[one] == self._sent[at])
         wrapped = (one for one in after if at < self._asked and is_same(self._keys[one], self._sent[at]))
-        return next(chain(same, wrapped), None)
+        alike = list(dict.fromkeys(chain(same, wrapped)))
+        goes_on = (
+            one for one in alike if any([self._keys[next_]] == then for next_ in self._next.get(one, ()))
+        )
+        return next(chain(goes_on, alike), None)
 
     def _put(self, at: int, one: int) -> None:
         """Put a sent message to the stored one: the same, if only a client's template or cut is between."""

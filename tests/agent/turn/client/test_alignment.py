@@ -244,8 +244,10 @@ acts = st.sampled_from(["ask", "again", "edit", "save", "go on", "shorten", "sto
 def test_what_the_person_saw_is_what_is_stored_and_what_was_not_sent_stays(told):
     chat = Chat()
     chat.ask()
+    changed = False  # what is changed on one branch may have no place on another that the client goes back to
     for act, number, wrapped, left_out in told:
         at = number % len(chat.path)
+        changed |= act in {"save", "go on", "shorten", "stop"}
         sent = all(line.shown == line.stored for line in chat.path)
         match act:
             case "save":
@@ -258,7 +260,7 @@ def test_what_the_person_saw_is_what_is_stored_and_what_was_not_sent_stays(told)
                 chat.ask(reply=STOPPED)
             case "again" | "edit" if sent:
                 chat.answer_again(at - at % 2, question=act == "edit")
-            case "branch" if sent:
+            case "branch" if sent and not changed:
                 chat.path = chat.paths[number % len(chat.paths)]
             case _:
                 chat.ask(wrapped=wrapped, left_out=left_out)
