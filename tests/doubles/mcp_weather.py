@@ -1,6 +1,7 @@
 """MCP servers of other programs: one by the official package, and one of plain lines that does what it should
 not. `python mcp_weather.py` and `python mcp_weather.py badly` speak over stdin and stdout."""
 
+import asyncio
 import json
 import os
 import sys
@@ -41,34 +42,64 @@ def official() -> Any:
     return server
 
 
+NAMES = ("fine", "hang", "end", "endless_line", "endless_lines", "endless_pings", "long")
+READING = {"inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}
+ODD = {"name": "odd", **READING, "inputSchema": {"type": "object", "properties": {"a": {"type": "x"}}}}
+PING = json.dumps({"jsonrpc": "2.0", "id": "1", "method": "ping"})
+FLOODS = {"endless_line": "x" * 65_536, "endless_lines": "nonsense\n" * 5_000, "endless_pings": f"{PING}\n"}
+
+
 def _badly() -> None:
-    names = ("fine", "hang", "end", "endless_line", "endless_lines", "long")
-    reading = {"inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}
-    odd = {"name": "odd", **reading, "inputSchema": {"type": "object", "properties": {"a": {"type": "x"}}}}
     print("Starting up …\n[]\n{}", flush=True)
     for line in sys.stdin:
         asked = json.loads(line)
-        if "id" not in asked:
-            continue
-        told: Any = {"error": {"code": -32601, "message": "no such method"}}
-        if asked["method"] == "initialize":
-            told = {"capabilities": {"tools": {}}, "serverInfo": {"name": "badly", "version": "1"}}
-            told = {"result": told | {"protocolVersion": asked["params"]["protocolVersion"]}}
-        elif asked["method"] == "tools/list":
-            told = {"result": {"tools": [*({"name": name, **reading} for name in names), odd]}}
-        elif asked["method"] == "tools/call":
-            told = {"result": {"content": [{"type": "text", "text": _called(asked["params"]["name"])}]}}
-            if asked["params"]["name"] == "hang":
-                continue
-        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"]} | told), flush=True)
+        name = asked.get("params", {}).get("name")
+        while name in FLOODS:
+            sys.stdout.write(FLOODS[name])
+        if name == "end":
+            sys.exit(1)
+        if "id" in asked and name != "hang":
+            print(_answer(asked), flush=True)
 
 
-def _called(name: str) -> str:
-    if name == "end":
-        sys.exit(1)
-    while name.startswith("endless"):
-        sys.stdout.write("x" * 65_536 if name == "endless_line" else "nonsense\n" * 5_000)
-    return "x" * 1_000_000 if name == "long" else "fine"
+def _answer(asked: dict[str, Any]) -> str:
+    told: Any = {"error": {"code": -32601, "message": "no such method"}}
+    if asked["method"] == "initialize":
+        told = {"capabilities": {"tools": {}}, "serverInfo": {"name": "badly", "version": "1"}}
+        told = {"result": told | {"protocolVersion": asked["params"]["protocolVersion"]}}
+    elif asked["method"] == "tools/list":
+        told = {"result": {"tools": [*({"name": name, **READING} for name in NAMES), ODD]}}
+    elif asked["method"] == "tools/call":
+        text = "x" * 1_000_000 if asked["params"]["name"] == "long" else "fine"
+        told = {"result": {"content": [{"type": "text", "text": text}]}}
+    return json.dumps({"jsonrpc": "2.0", "id": asked["id"]} | told)
+
+
+async def badly_over_http(scope: Any, receive: Any, send: Any) -> None:
+    """The same as an ASGI application, which floods with events or with one body."""
+
+    async def begin(status: int, kind: str) -> None:
+        headers = [(b"content-type", kind.encode()), (b"mcp-session-id", b"1")]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+
+    if scope["type"] != "http":
+        return
+    asked = json.loads((await receive())["body"] or "{}")
+    name = asked.get("params", {}).get("name")
+    if name == "hang":
+        await receive()
+    elif name in FLOODS:
+        await begin(200, "text/event-stream" if name == "endless_pings" else "application/json")
+        piece = f"data: {PING}\n\n" * 100 if name == "endless_pings" else FLOODS[name]
+        for _ in range(200):  # 12 MB and more
+            await send({"type": "http.response.body", "body": piece.encode(), "more_body": True})
+            await asyncio.sleep(0)
+    elif scope["method"] == "POST" and "id" in asked:
+        await begin(200, "application/json")
+        await send({"type": "http.response.body", "body": _answer(asked).encode()})
+    else:
+        await begin(202 if scope["method"] == "POST" else 405, "text/plain")
+        await send({"type": "http.response.body"})
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ TURN_WAITS = 3.0
 """Seconds that turns wait for a connection since it was begun."""
 CONNECT_SECONDS = 30.0
 CALL_SECONDS = 25.0
-CLOSE_SECONDS = 10.0
+CLOSE_SECONDS = 5.0
 LONGEST_NAME = 64
 LONGEST_DESCRIPTION = 1_000
 _NO_NAME = re.compile(r"[^a-zA-Z0-9_-]")
@@ -86,7 +86,9 @@ class Connection:
                 one.cancel()
         self._end(self._session)
         if self._holding:
-            await asyncio.wait(self._holding, timeout=CLOSE_SECONDS)
+            _, late = await asyncio.wait(self._holding, timeout=CLOSE_SECONDS)
+            for one in late:
+                one.cancel()
 
     def _end(self, session: "asyncio.Future[Session] | None") -> None:
         """End this session, if it has begun."""

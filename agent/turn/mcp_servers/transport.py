@@ -18,7 +18,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from mcp.client.stdio import get_default_environment
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
+from mcp_types import JSONRPCRequest, jsonrpc_message_adapter
 from pydantic import ValidationError
 
 from agent.turn.mcp_servers.file import McpServer
@@ -26,9 +26,9 @@ from agent.turn.mcp_servers.file import McpServer
 TransportStreams = tuple[Any, Any]
 """What the library reads messages from, and writes them to."""
 MOST_BYTES = 8_000_000
-"""That a server may send after each message to it, and in one response over HTTP."""
-FOR_A_LINE = 100
-"""Bytes that each line counts beside its own, since reading one takes time."""
+"""That a server may send after each request to it, and in one response over HTTP."""
+FOR_A_MESSAGE = 4_000
+"""Bytes that each message counts beside its own, since taking one takes time."""
 ENDS_WITHIN = 2.0
 """Seconds for a process to end once its stdin is closed; then it is killed."""
 _CLOSED = (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
@@ -77,7 +77,7 @@ async def _read(process: Process, to_us: ObjectSendStream[SessionMessage | Excep
         with suppress(*ends):
             while quota.left > 0:
                 line = await lines.receive_until(b"\n", MOST_BYTES)
-                quota.left -= len(line) + FOR_A_LINE
+                quota.left -= len(line) + FOR_A_MESSAGE
                 try:
                     message = jsonrpc_message_adapter.validate_json(line, by_name=False)
                 except ValidationError:
@@ -91,7 +91,8 @@ async def _write(process: Process, from_us: ObjectReceiveStream[SessionMessage],
     with suppress(*_CLOSED):
         async with from_us:
             async for one in from_us:
-                quota.left = MOST_BYTES
+                if isinstance(one.message, JSONRPCRequest):  # an answer to the server buys it nothing
+                    quota.left = MOST_BYTES
                 text = one.message.model_dump_json(by_alias=True, exclude_unset=True)
                 await process.stdin.send(f"{text}\n".encode())
 
@@ -139,9 +140,9 @@ class _Bounded(httpx2.AsyncByteStream):
     async def __aiter__(self) -> AsyncIterator[bytes]:
         left = MOST_BYTES
         async for piece in self._body:
-            left -= len(piece)
+            left -= len(piece) + FOR_A_MESSAGE * piece.count(b"\ndata:")
             if left < 0:
-                raise httpx2.StreamError(f"it sent more than {MOST_BYTES:,} bytes")
+                raise httpx2.StreamError("it sends too much")
             yield piece
 
     async def aclose(self) -> None:
