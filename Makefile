@@ -25,9 +25,9 @@ SLOW := tests/benchmarks tests/stories tests/agent/test_killed.py \
 # The checks run beside the tests, and show what they say after them.
 test: $(VENV)/.installed-dev
 	@said=$$(mktemp); $(MAKE) --no-print-directory check >$$said 2>&1 & checks=$$!; \
-	$(TESTING) $(BIN)/python -m slipcover --json --out .coverage.json -m pytest --numprocesses=2 --dist=worksteal -q -p no:schemathesis -m 'not slow' $(addprefix --ignore=,$(SLOW) tests/llamacpp); tests=$$?; \
+	$(TESTING) $(BIN)/slipcover --json --out .coverage.json -m pytest --numprocesses=2 --dist=worksteal -q -p no:schemathesis -m 'not slow' $(addprefix --ignore=,$(SLOW) tests/llamacpp); tests=$$?; \
 	wait $$checks; checked=$$?; cat $$said; rm -f $$said; test $$tests -eq 0 && test $$checked -eq 0
-	$(BIN)/python -m slipcover --merge .coverage.json --out .coverage.json --fail-under 95
+	$(BIN)/slipcover --merge .coverage.json --out .coverage.json --fail-under 95
 
 test-slow: $(VENV)/.installed-dev
 	$(TESTING) $(BIN)/pytest --numprocesses=2 --dist=worksteal -q $(SLOW)

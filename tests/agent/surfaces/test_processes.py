@@ -152,7 +152,11 @@ async def holds(true: Callable[[], Any]) -> None:
 
 
 async def test_after_a_kill_the_next_start_ends_the_reply_that_was_cut_and_answers_what_waited_once(
-    home: Path, platform: Any, server: ScriptedServer, rows: Callable[..., Any]
+    home: Path,
+    platform: Any,
+    server: ScriptedServer,
+    rows: Callable[..., Any],
+    end_claims: Callable[[], object],
 ) -> None:
     model = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test", "HACHI_MODEL": "tiny"}
     settings = os.environ | model | {"HACHI_API": "chat", "HACHI_MODEL_RETRIES": "0"} | platform.settings
@@ -164,6 +168,7 @@ async def test_after_a_kill_the_next_start_ends_the_reply_that_was_cut_and_answe
         assert platform.shown[0].startswith("Once")
         await platform.say("are you there?")
         await holds(lambda: len(rows(waiting)) == 2)
+    end_claims()
     getattr(platform.server, "connected", asyncio.Event()).clear()
     server.script(answer("Once upon a time."), answer("Here I am."), answer("Twice!"))
     with forked(platform.command, settings=settings):

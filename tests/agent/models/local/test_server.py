@@ -160,7 +160,8 @@ async def test_the_end_of_a_start_is_awaited(file):
 
 
 PARENT = """
-import asyncio, sys
+import asyncio, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs in the background ignores it
 sys.path.insert(0, {doubles!r})
 from pathlib import Path
 from agent.models.local.server import LocalServer
