@@ -104,10 +104,8 @@ class ConversationService:
         for job in await deliveries.queue.claim_of([POSTS], prefix, now):
             try:
                 if not await deliveries.stands(reply := str(job.about)):
-                    await deliveries.forget_posts(
-                        reply
-                    )  # the platform tells of the deletion as of a person's
-                    for post in job.payload["posts"]:
+                    # The platform tells of the deletion as of a person's.
+                    for post in await deliveries.forget_posts(reply, job.payload["posts"]):
                         await delete(post)
                 await deliveries.queue.done(job)
             except Exception as error:

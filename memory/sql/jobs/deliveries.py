@@ -127,14 +127,16 @@ class Deliveries:
             if gone:
                 await _expect(connection, row, posts, now)
 
-    async def forget_posts(self, message: str) -> None:
-        """Keep none of a reply's posts: Hachi deletes them, which says nothing of the reply."""
+    async def forget_posts(self, message: str, posts: Collection[str]) -> list[str]:
+        """Keep none of a reply's posts: Hachi deletes them, which says nothing of the reply. Returns those to
+        delete: in another one a newer reply stands."""
+        origin, of = message_origins.c.origin, message_origins.c.message_id
         async with self._database.write() as connection:
             await connection.execute(
-                delete(message_origins).where(
-                    message_origins.c.message_id == message, message_origins.c.posted == 1
-                )
+                delete(message_origins).where(of == message, message_origins.c.posted == 1)
             )
+            newer = set(await connection.scalars(select(origin).where(origin.in_(posts), of != message)))
+        return [post for post in posts if post not in newer]
 
     async def forget(self, origin: str, now: datetime) -> None:
         """Forget what came with a message that was deleted on its platform, and have the posts go of which

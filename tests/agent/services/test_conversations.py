@@ -148,3 +148,22 @@ async def test_many_are_written_in_batches_that_are_told_of(open_pet: OpenPet, r
     assert count == MESSAGES_AT_ONCE + 3
     assert sum(told) == MESSAGES_AT_ONCE + 3, "as they are stored"
     assert rows("SELECT count(*) AS n FROM messages") == [{"n": MESSAGES_AT_ONCE + 3}]
+
+
+async def test_a_post_is_deleted_with_its_reply_unless_a_newer_one_stands_in_it(
+    open_pet: OpenPet, hachi_model: Any
+) -> None:
+    pet, deleted = await open_pet(hachi_model), list[str]()
+
+    async def delete(post: str) -> None:
+        deleted.append(post)
+
+    for edited in ("and milk", "and oat milk"):
+        reply = await pet.respond(edited, user="p:ana", origins=["p:1"])
+        if sent := await pet.conversations.sent("p:2"):
+            assert sent.message.text == "and milk"
+        await pet.conversations.posted(str(reply.message_id), ["p:2", "p:3"][: 1 + (edited == "and milk")])
+        if edited == "and milk":
+            await pet.conversations.forget_sent("p:1")
+    await pet.conversations.delete_forgotten("p:", delete)
+    assert deleted == ["p:3"]
