@@ -21,7 +21,7 @@ from agent.settings import Settings
 from agent.turn.context.persona import read_persona
 from agent.turn.extensions import extensions, tools_named
 from agent.turn.mcp_servers.file import read_mcp_file
-from agent.turn.reply_stream import OnEvent, ReplyStream
+from agent.turn.output.reply_stream import OnEvent, ReplyStream
 from agent.types import Reply, TurnOptions, TurnRequest
 from agent.types.answer_types import value_of, with_form
 from agent.types.arguments import (

@@ -27,7 +27,7 @@ from agent.services.people import PeopleService
 from agent.services.tasks import TaskService
 from agent.settings import Settings
 from agent.tracing.store.traces import Traces
-from agent.turn.reply_stream import ReplyStream
+from agent.turn.output.reply_stream import ReplyStream
 from agent.types import Reply, TurnOptions
 from memory.errors import NotOpen
 

@@ -45,8 +45,8 @@ from agent.turn.output.answer import Answer
 from agent.turn.output.client_form import shaped
 from agent.turn.output.mend import unsupported, without_echo
 from agent.turn.output.parse import FALLBACK, parse_answer, well_formed
+from agent.turn.output.reply_stream import OnEvent
 from agent.turn.output.streamed_text import FormStream, MessageStream, ShownText, until_stop
-from agent.turn.reply_stream import OnEvent
 from agent.types import ToolCall, Usage
 from agent.types.client import AnswerForm, Called, ClientTool, ClientTurn, Item, Returned
 from agent.types.events import MemoryDecided, TextWritten, ThoughtWritten, ToolEnded, ToolStarted

@@ -38,7 +38,7 @@ from agent.turn.context.smaller import fitted, size_of
 from agent.turn.extensions import Extensions
 from agent.turn.forget_requests import ForgetRequests
 from agent.turn.loop import NARROW_TOOLS, AgentResult, run_agent, with_end
-from agent.turn.reply_stream import OnEvent
+from agent.turn.output.reply_stream import OnEvent
 from agent.types import Ending, ReceivedMessage, Reply, TurnRequest
 from agent.types.client import OTHER_MEMORY, ClientTurn, items_as_json
 from agent.types.events import MemoryDecided, StreamEvent, TextWritten

@@ -34,7 +34,7 @@ from agent.surfaces.http.pictures import fitting
 from agent.surfaces.http.routes import api_routes
 from agent.surfaces.links import forget_page, link_to
 from agent.tracing.trace import CHORE
-from agent.turn.reply_stream import ReplyStream
+from agent.turn.output.reply_stream import ReplyStream
 from agent.types import Ending, ToolCall, TurnRequest
 from agent.types.events import TextWritten, ThoughtWritten
 from memory.records import ForgetCandidate
