@@ -58,7 +58,7 @@ class ConsolidationBudget:
     async def check(self, payer: str) -> None:
         """Raise BudgetSpent if the payer, a person's id or a place's key, has no calls left."""
         if payer in await self._spent(payer):
-            raise self._none_left(payer)
+            raise self._budget_spent(payer)
 
     async def spend(self, payer: str) -> None:
         """Count one call. Raises BudgetSpent, and counts nothing, if the payer has none left."""
@@ -68,7 +68,7 @@ class ConsolidationBudget:
         async with self.database.write() as connection:
             number = (await connection.execute(_COUNT, given)).scalar()
             if number is None:
-                raise self._none_left(payer)
+                raise self._budget_spent(payer)
             if number == 1:  # those of earlier days go
                 earlier = figures.c.name.startswith(COUNTED), figures.c.name != self._today
                 await connection.execute(delete(figures).where(figures.c.user_id == payer, *earlier))
@@ -89,7 +89,7 @@ class ConsolidationBudget:
         given = {"payer": payer, "period": self._today, "most": self.per_day}
         return {row.user_id for row in await self.database.rows(_SPENT, given)} if self.per_day else set()
 
-    def _none_left(self, payer: str) -> BudgetSpent:
+    def _budget_spent(self, payer: str) -> BudgetSpent:
         return BudgetSpent(f"{payer} has no calls for consolidation left today", self._midnight)
 
     @property

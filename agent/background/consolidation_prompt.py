@@ -41,7 +41,7 @@ def consolidation_prompt(reading: ConsolidationInput, summary: Budget) -> str:
         "consolidation",
         now=now,
         previous=previous,
-        known=_quoted(_known(reading) or ["(nothing)"]),
+        known=_quoted(_known_facts(reading) or ["(nothing)"]),
         noted=_facts(reading, reading.stored, STORED),
         near=_facts(reading, reading.near, NEAR),
         messages=transcript(reading),
@@ -94,7 +94,7 @@ def transcript(reading: ConsolidationInput, only: Collection[int] = ()) -> str:
     return _quoted(lines or ["(nothing new)"])
 
 
-def _known(reading: ConsolidationInput) -> list[str]:
+def _known_facts(reading: ConsolidationInput) -> list[str]:
     """Return what is known of each person, below their name."""
     lines = list[str]()
     for person in reading.people:

@@ -99,7 +99,7 @@ async def _settle_together(writer: FactWriter, connection: AsyncConnection, fact
         if decision is None and fact.key in used | new.keys():
             await writer.store.insert(connection, new, first.now)
             used, new = used | new.keys(), {}
-            decision = await _known_word_for_word(writer, connection, fact)
+            decision = await _stored_verbatim(writer, connection, fact)
         elif decision is None and not (fact.draft.replaces or linked(content) or aliases.others(content)):
             memory = new[fact.key] = fact.memory(fact.origin.owners)
             fact.made.add(memory.id)
@@ -111,7 +111,7 @@ async def _settle_together(writer: FactWriter, connection: AsyncConnection, fact
     return decisions
 
 
-async def _known_word_for_word(
+async def _stored_verbatim(
     writer: FactWriter, connection: AsyncConnection, fact: CandidateFact
 ) -> Decision | None:
     """Decide on a fact whose words each owner has; None where that is not so."""

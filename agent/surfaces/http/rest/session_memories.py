@@ -77,7 +77,7 @@ async def _user(sessionId: str, caller: Authenticated, pet: Pet) -> str:
 User = Annotated[str, Depends(_user)]
 
 
-def _shown(memory: Memory, session: str) -> SessionMemory:
+def _session_memory(memory: Memory, session: str) -> SessionMemory:
     return SessionMemory(
         id=memory.id,
         session_id=session,
@@ -94,7 +94,7 @@ async def list_session_memories(
     sessionId: str, user: User, pet: Pet, limit: Limit = 1000
 ) -> list[SessionMemory]:
     """List what the person of the session may read in private, newest first."""
-    return [_shown(memory, sessionId) for memory in await pet.memories.list(user=user, limit=limit)]
+    return [_session_memory(memory, sessionId) for memory in await pet.memories.list(user=user, limit=limit)]
 
 
 @router.post("", status_code=201, responses={200: {"model": SessionMemory, "description": "Known already"}})
@@ -105,13 +105,13 @@ async def add_session_memory(
     memory that states it. If it is not worth keeping, the status is 422."""
     decision = await pet.remember(user=user, **given.model_dump())
     response.status_code = status_of(decision)
-    return _shown(await stored_memory(pet, decision, user), sessionId)
+    return _session_memory(await stored_memory(pet, decision, user), sessionId)
 
 
 @router.get("/{memoryId}")
 async def get_session_memory(sessionId: str, user: User, memoryId: str, pet: Pet) -> SessionMemory:
     """Return one memory. The status is 404 if the person has none with this id."""
-    return _shown(await find_memory(pet, memoryId, user), sessionId)
+    return _session_memory(await find_memory(pet, memoryId, user), sessionId)
 
 
 @router.delete("/{memoryId}", status_code=204)
