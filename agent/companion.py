@@ -71,10 +71,14 @@ class OpenOptions(TypedDict, total=False):
     """Returns an aware time; unset: the machine's."""
     model: Annotated["Model", _MODEL] | None
     """Answers instead of the one that the settings name; then a model consolidates conversations only where
-    `upkeep_model` names one, which may be the same."""
+    `consolidation_model` names one, which may be the same."""
+    consolidation_model: Annotated["Model", _MODEL] | None
+    periodic_jobs: bool
+    """False: no periodic job runs, for a program that looks at something and ends."""
     upkeep_model: Annotated["Model", _MODEL] | None
+    """The former name of `consolidation_model`."""
     upkeep: bool
-    """False: no periodic job runs, for what looks at something and ends."""
+    """The former name of `periodic_jobs`."""
     surface: str
     """Where people meet the companion, for traces."""
     tools: Annotated["Sequence[OwnTool]", Argument(listed)]
@@ -143,13 +147,13 @@ class Companion:
                 settings,
                 options.get("clock", utc_now),
                 options.get("model"),
-                options.get("upkeep_model"),
+                options.get("consolidation_model", options.get("upkeep_model")),
                 options.get("surface", "python"),
                 added,
             )
             pet = cls(components)
             closing.push_async_callback(pet._stop)
-            if options.get("upkeep", True):
+            if options.get("periodic_jobs", options.get("upkeep", True)):
                 schedule = Schedule(
                     pet.admin,
                     pet.reminders,
@@ -260,9 +264,9 @@ class Companion:
         self, *, user: User, calls: Limit, progress: Callable[[int], None] | None = None
     ) -> "Learned":
         """Let the model consolidate the user's private conversations that were imported: one after the other,
-        the oldest first, with so many model `calls` at most, which do not count against the upkeep budget.
-        Calls `progress` with how many messages were read. What was learned stays; another call goes on.
-        Raises BadInput and ModelError."""
+        the oldest first, with so many model `calls` at most, which do not count against the daily
+        limit of consolidation. Calls `progress` with how many messages were read. What was learned stays;
+        another call goes on. Raises BadInput and ModelError."""
         return await (await self._learning()).run(user, calls, progress)
 
     async def _learning(self) -> "Learning":

@@ -46,7 +46,7 @@ async def new_companion(settings: Mapping[str, Any], **options: Any) -> AsyncIte
     """A companion in a temporary home, whose schedule does not run."""
     with tempfile.TemporaryDirectory() as home:
         loaded = Settings.load(home=Path(home), **{"embedder": "bundled"} | dict(settings))
-        async with Companion.open(loaded, upkeep=False, **options) as pet:
+        async with Companion.open(loaded, periodic_jobs=False, **options) as pet:
             yield pet
 
 

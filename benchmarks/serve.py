@@ -8,7 +8,7 @@ Added is what a turn takes beyond the model's time, seen from the client. Proces
 first turn on, which loads libraries. What the servers hold is looked at after it and after each tenth of
 the turns; with 10,000 and more that says whether it grows with what was said. With `--facts`, so many of
 the turns tell a fact, which the model asks to remember; at the end each is to be there once. The statements
-are those on the main database, all upkeep included; with several `--processes` on the PostgreSQL that
+are those on the main database, consolidation included; with several `--processes` on the PostgreSQL that
 DATABASE_URL names they should be no more than with one.
 Exit 1 where a request failed, or a fact is missing or there twice.
 """
@@ -75,7 +75,7 @@ async def serve(home: Path, seconds: float) -> None:
 
     with listening("127.0.0.1", 0) as listener:
         models = Slow(seconds, ANSWER), Slow(seconds, SUMMARY)
-        async with Companion.open(settings, model=models[0], upkeep_model=models[1]) as pet:
+        async with Companion.open(settings, model=models[0], consolidation_model=models[1]) as pet:
             event.listen(pet.components.database.engine.sync_engine, "before_cursor_execute", executed)
             server = server_of(app(pet, settings, loopback=True))
             running = asyncio.create_task(server.serve(sockets=[listener]))
@@ -132,7 +132,7 @@ async def measure(
         done = [server.end() for server in servers]
         kept: Counter[str] = Counter()
         settings = Settings.load(home=Path(home), embedder="bundled")
-        async with Companion.open(settings, upkeep=False) as pet:
+        async with Companion.open(settings, periodic_jobs=False) as pet:
             for user in range(users):
                 kept.update(memory.content for memory in await pet.memories.list(user=f"user-{user}"))
     missing = {fact_of(n) for n in range(turns) if tells(n, turns, facts)} - kept.keys()

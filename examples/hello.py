@@ -18,7 +18,7 @@ now = datetime(2026, 1, 12, 9, tzinfo=UTC)
 async def main(home: Path) -> None:
     global now
     settings = Settings.load(home=home)
-    async with Companion.open(settings, clock=lambda: now, upkeep=False) as pet:
+    async with Companion.open(settings, clock=lambda: now, periodic_jobs=False) as pet:
         reply = await pet.respond("I live in Paris", user="mickael")
         print(reply.message)
         print((await pet.respond("where do I live?", user="mickael")).message)

@@ -27,7 +27,7 @@ SAMPLE = [
 
 
 async def main(messages: list[dict[str, str]], question: str) -> None:
-    async with Companion.open(upkeep=False) as pet:
+    async with Companion.open(periodic_jobs=False) as pet:
         count = await pet.conversations.import_messages(messages, user="ana", conversation="elsewhere")
         print(f"{count} messages taken over")
         for hit in await pet.search_memories(question, user="ana", limit=3):

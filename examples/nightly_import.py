@@ -16,7 +16,7 @@ CALLS = 200
 
 def main(file: Path, user: str) -> None:
     parsed = parse_import(read_json(file.read_bytes()), user=user)
-    with Companion.open(upkeep=False) as pet:
+    with Companion.open(periodic_jobs=False) as pet:
         new = pet.conversations.import_(parsed, user=user)
         print(f"{new.messages} messages and {new.memories} facts are new")
         try:

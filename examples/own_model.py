@@ -38,7 +38,7 @@ ANSWER = assistant_message(
 
 async def main() -> None:
     model = ScriptedModel([[TOOL_CALL], [ANSWER]])
-    async with Companion.open(model=model, upkeep=False) as pet:
+    async with Companion.open(model=model, periodic_jobs=False) as pet:
         reply = await pet.respond("I can't eat nuts. Off to Rome for a week!", user="ana", settle=True)
         print(reply.message)
         for kept in reply.memories:

@@ -117,7 +117,7 @@ async def temporary_companion(
     the environment; the stand-in answers, unless a `model` is given. No periodic job runs."""
     with TemporaryDirectory(prefix="hachi-") as folder:
         own = OwnSettings.load(**{"home": home or Path(folder), "embedder": "bundled", **(settings or {})})
-        options.setdefault("upkeep", False)
+        options.setdefault("periodic_jobs", False)
         async with Companion.open(own, **options) as pet:
             yield pet
 

@@ -178,7 +178,7 @@ def empty_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     async def make() -> None:
         settings = Settings(home=folder, embedder="bundled")
-        async with Companion.open(settings, upkeep=False):
+        async with Companion.open(settings, periodic_jobs=False):
             pass
 
     with pytest.MonkeyPatch.context() as patch:
@@ -234,19 +234,25 @@ async def open_pet(
     home: Path, clock: FixedClock, light_embedder: None, server: ScriptedServer
 ) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
     """`await open_pet(given=…, **settings)`: a companion in `home`, closed when the test ends; `given`
-    is a model that answers instead of the one the settings name, `looking_back` one that looks back at what
-    was said. Without `upkeep` unless it is asked for. The model's server outlives it: a companion that closes
-    finishes what it is doing, and would try again for seconds where nobody answers."""
+    is a model that answers instead of the one the settings name, `consolidating` one that
+    consolidates. Without `periodic_jobs` unless it is asked for. The model's server outlives
+    it: a companion that closes finishes what it is doing, and would retry for seconds without it."""
     from hachi import Companion, Settings
 
     async with AsyncExitStack() as closing:
 
         async def opened(
-            given: Any = None, upkeep: bool = False, looking_back: Any = None, **settings: Any
+            given: Any = None, periodic_jobs: bool = False, consolidating: Any = None, **settings: Any
         ) -> Companion:
             chosen = Settings.load(**{"home": home, "embedder": "bundled", **settings})
             return await closing.enter_async_context(
-                Companion.open(chosen, clock=clock, model=given, upkeep_model=looking_back, upkeep=upkeep)
+                Companion.open(
+                    chosen,
+                    clock=clock,
+                    model=given,
+                    consolidation_model=consolidating,
+                    periodic_jobs=periodic_jobs,
+                )
             )
 
         yield opened

@@ -174,7 +174,7 @@ async def test_the_python_of_a_page_runs(
     """Block after block in one namespace, where `pet` is a companion that is open already."""
     monkeypatch.setenv("HACHI_HOME", str(tmp_path / "home"))
     settings = Settings.load(home=tmp_path / "another", embedder="bundled")
-    async with Companion.open(settings, upkeep=False) as pet, asyncio.timeout(60):
+    async with Companion.open(settings, periodic_jobs=False) as pet, asyncio.timeout(60):
         names: dict[str, Any] = {"__name__": page}
         for block in blocks(PAGES[page]):
             names["pet"] = pet  # a block that opens one of its own has closed it

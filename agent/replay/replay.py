@@ -94,8 +94,8 @@ async def replay(pet: Companion, whole: TraceWithJobs, options: ReplayOptions | 
     found = [one async for one in found_otherwise(pet, trace, after)] if reading else []
     found += differences(trace, after)
     if whole.jobs and not live:
-        upkeep = await parts.models.upkeep()
-        found += [one async for one in work_otherwise(whole, settings, upkeep, tools)]
+        consolidating = await parts.models.consolidating()
+        found += [one async for one in work_otherwise(whole, settings, consolidating, tools)]
     ordered = sorted(dict.fromkeys(found), key=lambda one: not one.cause)
     return Replayed(whole, after, tuple(ordered), options)
 
@@ -129,30 +129,32 @@ def _given_ids(trace: Trace) -> set[str]:
 
 
 async def work_otherwise(
-    whole: TraceWithJobs, settings: Settings, upkeep: ChosenModel, tools: Sequence[Tool]
+    whole: TraceWithJobs, settings: Settings, consolidating: ChosenModel, tools: Sequence[Tool]
 ) -> AsyncIterator[Difference]:
     """Do the work after the turn again, and yield what differs in it."""
     for job in whole.jobs:
-        again = partial(_work_again, job, settings, upkeep)
-        for one in differences(job, await _again(job, settings, upkeep.name, again, tools)):
+        again = partial(_work_again, job, settings, consolidating)
+        for one in differences(job, await _again(job, settings, consolidating.name, again, tools)):
             yield one
 
 
-async def _work_again(trace: Trace, settings: Settings, upkeep: ChosenModel) -> None:
+async def _work_again(trace: Trace, settings: Settings, consolidating: ChosenModel) -> None:
     """Record what today's code makes of what a job read and was answered. Stores nothing."""
     for recorded in trace.root.spans:
         decide_again(recorded, settings.importance_floor)
         if recorded.kind == "exchange":
-            await _consolidate_again(trace, recorded, settings, upkeep)
+            await _consolidate_again(trace, recorded, settings, consolidating)
 
 
-async def _consolidate_again(trace: Trace, recorded: Span, settings: Settings, upkeep: ChosenModel) -> None:
+async def _consolidate_again(
+    trace: Trace, recorded: Span, settings: Settings, consolidating: ChosenModel
+) -> None:
     try:
         reading = ConsolidationInput.from_trace(recorded.data.get("reading"))
     except ValidationError as error:
         raise BadInput(f"{trace.summary.short} cannot be replayed: an older Hachi recorded it") from error
     calls = [one for one in recorded.spans if one.kind == "call"]
-    model = answered_by(upkeep, RecordedModel(trace, calls), retries=True)
+    model = answered_by(consolidating, RecordedModel(trace, calls), retries=True)
     answer = ConsolidationAnswer(summary=quoted_summary(reading, SUMMARY_BUDGET))
     with span("exchange"):
         if calls:

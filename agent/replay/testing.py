@@ -129,7 +129,7 @@ async def search_again(trace: Trace) -> list[list[str]]:
     about: dict[str, Any] = {"user": trace.summary.user, "place": Place.of_key(trace.summary.place)}
     with TemporaryDirectory() as folder:
         settings = Settings.model_construct(home=Path(folder), traces=False, importance_floor=0.0)
-        async with Companion.open(settings, clock=lambda: built.prompt.now, upkeep=False) as pet:
+        async with Companion.open(settings, clock=lambda: built.prompt.now, periodic_jobs=False) as pet:
             for content in sorted(facts):
                 local = datetime.strptime(facts[content]["at"], MOMENT).replace(tzinfo=zone)
                 said_at = local.astimezone(UTC)

@@ -66,7 +66,7 @@ class AdminService:
     forgetting: ForgetService
     cleanup: CleanUp
 
-    async def upkeep_waiting(self) -> WaitingForCalls:
+    async def pending_consolidations(self) -> WaitingForCalls:
         """Count the consolidations that wait for model calls."""
         return await self.parts.consolidation_budget.waiting()
 

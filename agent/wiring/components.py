@@ -47,7 +47,7 @@ Clock = Callable[[], datetime]
 
 GUARDED = {
     "model": 3,
-    "upkeep model": 3,
+    "consolidation model": 3,
     "fallback model": 3,
     "embedder": 1,
     "index": 1,
@@ -94,7 +94,7 @@ async def open_components(
     settings: Settings,
     clock: Clock,
     model: "Model | None",
-    upkeep_model: "Model | None",
+    consolidation_model: "Model | None",
     surface: str,
     added: Extensions,
 ) -> Components:
@@ -115,9 +115,9 @@ async def open_components(
     models = Models(
         settings,
         model,
-        upkeep_model,
+        consolidation_model,
         breakers["model"],
-        breakers["upkeep model"],
+        breakers["consolidation model"],
         breakers["fallback model"],
     )
     closing.push_async_callback(models.close)

@@ -67,7 +67,7 @@ async def _consolidation(c: Components, due: "ConsolidationDue") -> "Consolidati
     from agent.models.failures import model_error
 
     settings = c.settings
-    model = await c.models.upkeep() if c.models.consolidates else None
+    model = await c.models.consolidating() if c.models.consolidates else None
     reader = ConsolidationReader(
         transcript=c.transcript,
         summaries=c.summaries,
@@ -95,7 +95,7 @@ async def _consolidation(c: Components, due: "ConsolidationDue") -> "Consolidati
         model=model,
         calls=c.consolidation_budget,
         budget=SUMMARY_BUDGET,
-        explain=lambda error: model_error(error, c.models.upkeep_settings),
+        explain=lambda error: model_error(error, c.models.consolidation_settings),
         count=c.figures.count,
     )
 

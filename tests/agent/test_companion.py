@@ -345,7 +345,7 @@ async def test_a_model_that_is_not_named_is_said_at_the_first_turn(open_pet):
 async def test_a_database_url_may_name_another_file(home, tmp_path, light_embedder):
     settings = Settings(home=home, embedder="bundled", database_url=f"sqlite:///{tmp_path / 'other.db'}")
 
-    async with Companion.open(settings, upkeep=False) as pet:
+    async with Companion.open(settings, periodic_jobs=False) as pet:
         await pet.remember("Ana likes tea", user="ana")
 
     with sqlite3.connect(tmp_path / "other.db") as connection:

@@ -46,7 +46,7 @@ async def _acknowledged(process: asyncio.subprocess.Process, how_many: int) -> l
 
 async def _check(home: Path, ids: list[str], memories: set[str]) -> None:
     """All that was acknowledged is there, once."""
-    async with Companion.open(Settings(home=home, embedder="bundled"), upkeep=False) as pet:
+    async with Companion.open(Settings(home=home, embedder="bundled"), periodic_jobs=False) as pet:
         await pet.settle()
         listed = Counter(memory.content for memory in await pet.memories.list(user="ana"))
         assert memories <= listed.keys()
@@ -107,7 +107,7 @@ async def test_a_trace_says_where_its_turn_stood_when_it_was_killed(
     home: Path, server: ScriptedServer
 ) -> None:
     server.script(Call("search_memories", {"query": "story"}), Hang())
-    async with Companion.open(Settings(home=home, embedder="bundled"), upkeep=False) as pet:
+    async with Companion.open(Settings(home=home, embedder="bundled"), periodic_jobs=False) as pet:
         async with asyncio.timeout(60), talking(home, server.url, "go on"):
             while not await _waits_again(pet):  # noqa: ASYNC110
                 await asyncio.sleep(0.05)

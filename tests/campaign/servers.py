@@ -41,7 +41,9 @@ class AwayServer(ScriptedServer):
         """Of what is away."""
 
     def _step(self, asked: Asked) -> Step:
-        kind = "embedder" if asked.path.endswith("/embeddings") else "upkeep" if asked.looks_back else "model"
+        kind = (
+            "embedder" if asked.path.endswith("/embeddings") else "upkeep" if asked.consolidates else "model"
+        )
         if kind == self.away:
             self.calls += 1
             return self.manner
@@ -118,7 +120,7 @@ async def _companion(
         "model_retries": 1,
         **settings,
     }
-    async with Companion.open(Settings.load(**given), upkeep=False) as pet:
+    async with Companion.open(Settings.load(**given), periodic_jobs=False) as pet:
         yield pet
 
 
@@ -208,7 +210,7 @@ async def _struck(folder: Path, place: Place, tell: Tell, _: int, *, hung: bool)
 
 AWAY: dict[str, Callable[[str, int, Place], Outcome]] = {
     "chat model": Away("model", answers=False).run,
-    "upkeep model": Away("upkeep").run,
+    "consolidation model": Away("upkeep").run,
     "embedder": Away("embedder").run,
     "Qdrant": Away("index", "qdrant_url").run,
     "traces database": Away("traces database", "traces_url", "postgresql://hachi@{}/traces").run,

@@ -44,7 +44,7 @@ def _gives(item: Any) -> ModelResponse:
 @asynccontextmanager
 async def opened(place: Place, **settings: Any) -> AsyncIterator[Companion]:
     given = {"home": place.home, "embedder": "bundled", "database_url": place.url, **settings}
-    async with Companion.open(Settings.load(**given), model=Keeper(), upkeep=False) as pet:
+    async with Companion.open(Settings.load(**given), model=Keeper(), periodic_jobs=False) as pet:
         yield pet
 
 

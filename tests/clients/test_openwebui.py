@@ -117,7 +117,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     chores = Say(json.dumps(CHORES))
     with ExitStack() as stack:
         model = stack.enter_context(ScriptedServer.on_a_thread())
-        model.aside = lambda asked: chores if not (asked.tools or asked.looks_back) else None
+        model.aside = lambda asked: chores if not (asked.tools or asked.consolidates) else None
         yield Site(tmp_path_factory.mktemp("openwebui"), model, stack)
 
 

@@ -91,7 +91,7 @@ class Asked:
         return "\n".join([self.system, *(text for _, text in self._messages)])
 
     @property
-    def looks_back(self) -> bool:
+    def consolidates(self) -> bool:
         """Whether the call consolidates a conversation, after a reply."""
         return LOOKS_BACK in self.text
 
@@ -269,7 +269,7 @@ class ScriptedServer:
         for kept in (self._steps, self.asked, self.asides):
             kept.clear()
 
-    def script_looking_back(self, *steps: Step) -> None:
+    def script_consolidations(self, *steps: Step) -> None:
         """What the next calls that look back get, one each; beyond them, that there is nothing new."""
         self._findings += steps
 
@@ -282,7 +282,7 @@ class ScriptedServer:
             return self.then
         if refused := self.refuses(asked):
             return refused
-        if asked.looks_back:
+        if asked.consolidates:
             self.looked_back.append(asked)
             return self._findings.pop(0) if self._findings else Say('{"summary": ""}')
         if step := self.aside(asked):

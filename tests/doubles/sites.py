@@ -20,7 +20,7 @@ async def companion_in(home: Path, clock: Any = None, **given: Any) -> AsyncIter
         for name in [name for name in os.environ if name.startswith(("HACHI_", "OPENAI_", "QDRANT_"))]:
             patch.delenv(name)
         settings = Settings(home=home, embedder="bundled", **given)
-    async with Companion.open(settings, upkeep=False, **({"clock": clock} if clock else {})) as pet:
+    async with Companion.open(settings, periodic_jobs=False, **({"clock": clock} if clock else {})) as pet:
         yield pet
 
 

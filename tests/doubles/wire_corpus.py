@@ -113,7 +113,7 @@ def cases() -> tuple[Case, ...]:
 
 async def forget_what_was_learned(pet: Any) -> None:
     """Let the models of a companion meet the next server as a new one."""
-    for model in (await pet.components.models.answering(), await pet.components.models.upkeep()):
+    for model in (await pet.components.models.answering(), await pet.components.models.consolidating()):
         wire = model.model.inner
         name = "max_tokens" if wire.api == "chat" else "max_output_tokens"
         wire._fit = type(wire._fit)(wire._fit._limit, name)

@@ -37,7 +37,7 @@ def settings(home: Path, light_embedder: None) -> OwnSettings:
 
 
 async def test_a_companion_may_be_started_and_closed_without_a_block(settings: OwnSettings) -> None:
-    pet = await Companion.start(settings, upkeep=False)
+    pet = await Companion.start(settings, periodic_jobs=False)
     await pet.remember("Ana rows", user="ana")
     await pet.close()
     await pet.close()
@@ -65,7 +65,7 @@ async def test_another_event_loop_is_refused_at_once(hachi_companion: Opened) ->
 
 
 def test_a_stream_may_be_asked_for_where_no_loop_runs(settings: OwnSettings) -> None:
-    with hachi.sync.Companion.open(settings, upkeep=False) as pet:
+    with hachi.sync.Companion.open(settings, periodic_jobs=False) as pet:
         assert aiter(pet.inner.stream("hello", user="ana").events())
 
 
@@ -78,7 +78,7 @@ def test_a_loop_that_ends_before_the_companion_is_closed_ends_quietly_and_loses_
 
     asyncio.run(leave())
     assert caplog.messages == []
-    with hachi.sync.Companion.open(settings, upkeep=False) as pet:
+    with hachi.sync.Companion.open(settings, periodic_jobs=False) as pet:
         assert [memory.content for memory in pet.memories.list(user="ana")] != []
 
 
@@ -88,7 +88,7 @@ def test_a_loop_that_ends_before_the_companion_is_closed_ends_quietly_and_loses_
 @pytest.fixture
 def pet(settings: OwnSettings) -> Iterator[hachi.sync.Companion]:
     model = AnsweringModel({"message": "Hello.", "memories": []}, then={"message": "I see.", "memories": []})
-    with hachi.sync.Companion.open(settings, model=model, upkeep=False) as opened:
+    with hachi.sync.Companion.open(settings, model=model, periodic_jobs=False) as opened:
         yield opened
 
 
@@ -112,7 +112,7 @@ def test_a_stream_that_is_left_early_ends_its_turn(pet: hachi.sync.Companion) ->
 
 
 def test_a_closed_one_refuses_and_one_that_cannot_open_leaves_no_thread(settings: OwnSettings) -> None:
-    pet = hachi.sync.Companion.start(settings, upkeep=False)
+    pet = hachi.sync.Companion.start(settings, periodic_jobs=False)
     pet.close()
     pet.close()
     with pytest.raises(NotOpen, match="the companion is closed"):
@@ -131,7 +131,7 @@ def test_a_group_has_every_method_of_the_other_door(pet: hachi.sync.Companion, g
 def test_a_call_on_the_companions_own_loop_is_refused_and_does_not_wait_for_itself(
     settings: OwnSettings,
 ) -> None:
-    with hachi.sync.Companion.open(settings, upkeep=False) as opened:
+    with hachi.sync.Companion.open(settings, periodic_jobs=False) as opened:
 
         async def ask() -> None:
             opened.memories.list(user="ana")
@@ -142,7 +142,7 @@ def test_a_call_on_the_companions_own_loop_is_refused_and_does_not_wait_for_itse
 
 async def test_an_error_of_hachis_that_an_own_model_raises_stays_what_it_is(settings: OwnSettings) -> None:
     model = AnsweringModel(ModelRejected("no key"), RuntimeError("no\nluck"))
-    async with Companion.open(settings, model=model, upkeep=False) as pet:
+    async with Companion.open(settings, model=model, periodic_jobs=False) as pet:
         with pytest.raises(ModelRejected, match="no key"):
             await pet.respond("hello", user="ana")
         with pytest.raises(ModelUnavailable, match=r"^AnsweringModel failed: RuntimeError: no luck$"):

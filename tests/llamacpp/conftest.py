@@ -71,7 +71,7 @@ async def open_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
                 "model_timeout": 300,
                 "answer_tokens": 32,
             } | settings
-            pet = Companion.open(Settings.load(**given), upkeep=False)
+            pet = Companion.open(Settings.load(**given), periodic_jobs=False)
             return await closing.enter_async_context(pet)
 
         yield opened

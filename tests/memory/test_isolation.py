@@ -115,7 +115,7 @@ class World:
     async def move(self, days: int) -> None:
         self.stack.clock.advance(days=days)
 
-    async def upkeep(self) -> None:
+    async def periodic_jobs(self) -> None:
         await self.stack.expire()
         await self.stack.indexing.catch_up()
 

@@ -23,7 +23,7 @@ def opened(home: Path, clock: Callable[[], Any], light_embedder: None) -> Opened
     @asynccontextmanager
     async def open_it(given: Any = None, **settings: Any) -> AsyncIterator[Companion]:
         chosen = Settings.load(**{"home": home, "embedder": "bundled", **settings})
-        async with Companion.open(chosen, clock=clock, model=given, upkeep=False) as pet:
+        async with Companion.open(chosen, clock=clock, model=given, periodic_jobs=False) as pet:
             yield pet
 
     return open_it

@@ -131,7 +131,7 @@ class World:
         if n % 20 == 10:
             await self.pet.documents.add(f"{n}.md", f"The {topic(n)} is {n} metres deep.", user=None)
         if n % 25 == 24:
-            self.server.script_looking_back(findings(n // 25))
+            self.server.script_consolidations(findings(n // 25))
             await self.pet.settle()
             for memory in await self.pet.memories.list(user="dora", limit=1):
                 await self.pet.memories.forget(memory.id, user="dora")

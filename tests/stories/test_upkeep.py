@@ -9,7 +9,7 @@ from hachi import Companion, Settings
 async def test_what_is_unimportant_and_long_unused_goes_and_nothing_else(tmp_path: Path) -> None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
     settings = Settings.load(home=tmp_path, embedder="bundled", unused_days=30)
-    async with Companion.open(settings, clock=lambda: now, upkeep=False) as pet:
+    async with Companion.open(settings, clock=lambda: now, periodic_jobs=False) as pet:
         await pet.remember("Ana hums in the shower", user="ana", importance=0.4)
         await pet.remember("Ana collects stamps", user="ana", importance=0.4)
         await pet.remember("Ana is allergic to nuts", user="ana", importance=0.9)

@@ -14,7 +14,7 @@ llama.cpp   github.com/ggml-org/llama.cpp, tools/server: enforces a schema with 
 LM Studio   lmstudio.ai/docs/developer/openai-compat: refuses `json_object`, enforces a JSON schema
 OpenRouter  openrouter.ai/docs/api-reference/overview: structured output depends on the model
 
-So a schema goes to all but OpenAI only with calls that offer no tools: the last of a turn, and upkeep.
+So a schema goes to all but OpenAI only with calls that offer no tools: the last of a turn, and consolidation.
 """
 
 from dataclasses import dataclass

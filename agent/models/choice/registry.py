@@ -32,31 +32,35 @@ class Models:
     settings: Settings
     brought: "Model | None"
     """Replaces the model that the settings name."""
-    brought_upkeep: "Model | None"
+    brought_for_consolidation: "Model | None"
     breaker: Breaker
-    upkeep_breaker: Breaker
+    consolidation_breaker: Breaker
     fallback_breaker: Breaker
     _answering: "ChosenModel | None" = None
-    _upkeep: "ChosenModel | None" = None
+    _consolidating: "ChosenModel | None" = None
 
     @property
-    def has_upkeep(self) -> bool:
-        """Return whether a real model does the upkeep. The offline stand-in does not consolidate or rule on
+    def has_consolidation_model(self) -> bool:
+        """Return whether a real model consolidates. The offline stand-in does not consolidate or rule on
         facts."""
-        return self.brought_upkeep is not None or self.brought is not None or not self.settings.offline
+        return (
+            self.brought_for_consolidation is not None
+            or self.brought is not None
+            or not self.settings.offline
+        )
 
     @property
     def consolidates(self) -> bool:
         """Return whether a model consolidates conversations. A model from the caller does so only if
         asked."""
-        usual = "model" if self.brought is None or self.brought_upkeep is not None else "plain"
-        return self.has_upkeep and (self.settings.consolidate or usual) == "model"
+        usual = "model" if self.brought is None or self.brought_for_consolidation is not None else "plain"
+        return self.has_consolidation_model and (self.settings.consolidate or usual) == "model"
 
     @property
     def judges(self) -> bool:
         """Return whether a model rules on facts. Where none consolidates, only if asked."""
         asked = "judge" in self.settings.model_fields_set
-        return self.settings.judge and (self.consolidates or (asked and self.has_upkeep))
+        return self.settings.judge and (self.consolidates or (asked and self.has_consolidation_model))
 
     def choose(self) -> "ChosenModel":
         """Return a newly opened answering model, which the caller closes."""
@@ -104,26 +108,26 @@ class Models:
             raise BadInput(f"model: {model!r} cannot be named, since the settings name no server of models")
         return self._with_fallback(choose_model(settings, self.breaker, answering.client))
 
-    async def upkeep(self) -> "ChosenModel":
-        """Return the model for work beside the conversation: the answering one unless another is named. It
+    async def consolidating(self) -> "ChosenModel":
+        """Return the model that consolidates: the answering one unless another is named. It
         has a breaker of its own, since long requests may fail where short ones are answered."""
         answering = await self.answering()
         from agent.models.choice.choose import brought_model, choose_model
 
-        if self._upkeep is None:
-            brought, settings = self.brought_upkeep or self.brought, self.upkeep_settings
+        if self._consolidating is None:
+            brought, settings = self.brought_for_consolidation or self.brought, self.consolidation_settings
             first = (
-                brought_model(brought, self.upkeep_breaker, settings)
+                brought_model(brought, self.consolidation_breaker, settings)
                 if brought
-                else choose_model(settings, self.upkeep_breaker, answering.client, consolidates=True)
+                else choose_model(settings, self.consolidation_breaker, answering.client, consolidates=True)
             )
-            self._upkeep = self._with_fallback(first, consolidates=True)
+            self._consolidating = self._with_fallback(first, consolidates=True)
             await _ask_about(first, settings)
-        return self._upkeep
+        return self._consolidating
 
     @property
-    def upkeep_settings(self) -> Settings:
-        """Return the settings with the upkeep model as the model; a file serves for both."""
+    def consolidation_settings(self) -> Settings:
+        """Return the settings with the model for consolidation as the model; a file serves for both."""
         if self.settings.model_file:
             return self.settings
         model = self.settings.consolidate_model or self.settings.model
@@ -138,7 +142,7 @@ class Models:
         await load("agent.models.fact_judge")
         from agent.models.fact_judge import judge
 
-        return await judge(await self.upkeep(), doubts)
+        return await judge(await self.consolidating(), doubts)
 
     def reranker(self) -> Reranker:
         """Return the configured reranker of document passages."""
@@ -148,7 +152,7 @@ class Models:
         await load("agent.models.model_reranker")
         from agent.models.model_reranker import rerank
 
-        return await rerank(await self.upkeep(), query, candidates, limit)
+        return await rerank(await self.consolidating(), query, candidates, limit)
 
 
 async def _ask_about(chosen: "ChosenModel", settings: Settings) -> None:

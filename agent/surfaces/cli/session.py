@@ -63,11 +63,11 @@ class Session(ExitStack):
         return self._settings
 
     @asynccontextmanager
-    async def companion(self, *, upkeep: bool = False) -> "AsyncIterator[Companion]":
+    async def companion(self, *, periodic_jobs: bool = False) -> "AsyncIterator[Companion]":
         settings = self.settings()
         from agent.companion import Companion
 
-        async with Companion.open(settings, upkeep=upkeep, surface=self.surface) as pet:
+        async with Companion.open(settings, periodic_jobs=periodic_jobs, surface=self.surface) as pet:
             yield pet
 
     @asynccontextmanager

@@ -170,6 +170,6 @@ async def metrics(pet: Pet, request: Request) -> Response:
     counts = await statistics.figures.totals(None) + await statistics.stored()
     counts["left alone"] = len(pet.admin.health.left_alone)
     counts["fallback calls"] = pet.components.breakers["fallback model"].answered
-    counts["upkeep waiting"] = (await pet.admin.upkeep_waiting()).jobs
+    counts["upkeep waiting"] = (await pet.admin.pending_consolidations()).jobs
     exposition = metrics_of(request).exposition(counts)
     return Response(exposition, media_type="text/plain; version=0.0.4")

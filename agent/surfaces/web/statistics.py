@@ -29,7 +29,7 @@ async def statistics(request: Request) -> HTMLResponse:
     since = read_since(written, pet.clock()) if written else pet.clock() - USUAL
     wanted = TraceFilter(user=None if visitor.admin else visitor.user, since=since, kinds=frozenset())
     found = await stats_of(pet.traces, wanted)
-    waiting = await pet.admin.upkeep_waiting()
+    waiting = await pet.admin.pending_consolidations()
     charts = [(title, _bars(found["days"], name)) for name, title in CHARTS.items()]
     tables = [(name, found[name]) for name in GROUPS]
     return page(

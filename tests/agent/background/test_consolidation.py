@@ -82,7 +82,7 @@ async def summary(pet: Companion, user: str = "ana", place: str | None = None) -
 
 async def test_a_prompt_has_the_previous_summary_and_only_the_newest_messages(open_pet):
     model = consolidator(*({"summary": f"Digest {n}."} for n in range(30)))
-    pet = await open_pet(given=AnsweringModel(), looking_back=model)
+    pet = await open_pet(given=AnsweringModel(), consolidating=model)
 
     await talk(pet, *(f"line number {n}" for n in range(5)))
 
@@ -108,7 +108,7 @@ async def test_the_whole_facts_of_a_cut_answer_are_kept_once_and_half_is_asked_a
     cut = cut[: cut.index("Amari") + 2]
     again = facts(f"{BREEDS}.", VET, summary="Ana breeds alpacas; her vet is Dr. Amari.")
     model = consolidator(cut, again, facts("Ana sings", summary="Ana breeds alpacas and sings."))
-    pet = await open_pet(given=AnsweringModel(), looking_back=model)
+    pet = await open_pet(given=AnsweringModel(), consolidating=model)
 
     await talk(pet, "I breed alpacas, Dr. Amari is my vet", "I sing", settle=False)
     await pet.settle()
@@ -144,7 +144,7 @@ async def test_what_cannot_be_read_twice_is_tried_again_later_with_less_and_noth
     model = consolidator(
         {"summary": "Ana rows."}, answer, answer, answer, facts("Ana won", summary="Ana won!")
     )
-    pet = await open_pet(given=AnsweringModel(), looking_back=model)
+    pet = await open_pet(given=AnsweringModel(), consolidating=model)
     await talk(pet, "I row")
     with caplog.at_level(logging.INFO, "hachi.upkeep"):
         await talk(pet, "I won!")
@@ -168,7 +168,7 @@ async def test_one_message_that_no_answer_can_be_read_about_holds_up_none_before
         return "{}" if "number 5" in asked else {"summary": "Read."}
 
     model = consolidator(*[answers] * 30)
-    pet = await open_pet(given=AnsweringModel(), looking_back=model)
+    pet = await open_pet(given=AnsweringModel(), consolidating=model)
     await talk(pet, *(f"number {n}" for n in range(6)), settle=False)
     for _ in range(4):
         await pet.settle()
@@ -179,7 +179,7 @@ async def test_one_message_that_no_answer_can_be_read_about_holds_up_none_before
 
 
 async def test_an_unreadable_answer_leaves_a_profile_as_it_was(open_pet):
-    pet = await open_pet(given=AnsweringModel(), looking_back=consolidator("{}", "{}"))
+    pet = await open_pet(given=AnsweringModel(), consolidating=consolidator("{}", "{}"))
     await pet.people.set_context("tone", "formal", user="ana")
     before = await pet.people.context(user="ana")
 
@@ -201,7 +201,7 @@ async def test_one_wrong_value_costs_that_value_alone_and_the_trace_says_so(open
             {"id": None, "description": "Call the coach", "status": "open"},
         ],
     }
-    pet = await open_pet(given=AnsweringModel(), looking_back=consolidator(found))
+    pet = await open_pet(given=AnsweringModel(), consolidating=consolidator(found))
 
     with caplog.at_level(logging.INFO, "hachi.upkeep"):
         reply = await pet.respond("I won the race, I'm a nurse. I must call my coach.", user="ana")
@@ -223,7 +223,7 @@ async def test_one_wrong_value_costs_that_value_alone_and_the_trace_says_so(open
 
 async def test_a_hanging_model_does_not_hold_up_other_jobs(open_pet, server):
     model, people = AnsweringModel(then={"summary": ""}, hold=""), [f"user{n}" for n in range(6)]
-    pet = await open_pet(openai_base_url=server.url, model="tiny", api="chat", looking_back=model)
+    pet = await open_pet(openai_base_url=server.url, model="tiny", api="chat", consolidating=model)
     server.script(*(answer("Noted.", {"content": f"{user} is allergic to nuts"}) for user in people))
 
     for user in people:
@@ -240,7 +240,7 @@ async def test_a_hanging_model_does_not_hold_up_other_jobs(open_pet, server):
 
 async def test_the_mode_of_a_conversation_steers_the_extraction(open_pet):
     model = consolidator()
-    pet = await open_pet(given=AnsweringModel(), looking_back=model, mode="work")
+    pet = await open_pet(given=AnsweringModel(), consolidating=model, mode="work")
 
     await talk(pet, "hello there")
     await pet.people.set_context("mode", "study", user="ana")
@@ -254,7 +254,7 @@ async def test_the_mode_of_a_conversation_steers_the_extraction(open_pet):
 
 async def test_facts_that_outgrow_the_prompt_are_summarised(open_pet, clock):
     model = consolidator(NOTHING_NEW, NOTHING_NEW | {"memory_summary": "Ana has a trophy for many things."})
-    pet = await open_pet(given=AnsweringModel(), looking_back=model, judge=False)
+    pet = await open_pet(given=AnsweringModel(), consolidating=model, judge=False)
     await talk(pet, "hello there")
     for n in range(NEW_FACTS):  # more than 1,000 characters hold
         await pet.remember(f"Ana's trophy number {n} is a cup", user="ana", importance=0.9)
@@ -282,7 +282,7 @@ async def test_a_model_rules_by_default_in_the_call_that_consolidates(open_pet, 
     found = {} if in_answer else {"new_facts": [{"text": NEW, "importance": "low", "tags": []}]}
     model = consolidator(rules("replaces", NEW if in_answer else None, OLD, **found))
     answering = AnsweringModel(*([wrote(NEW)] if in_answer else []))
-    pet = await open_pet(given=answering, looking_back=model)
+    pet = await open_pet(given=answering, consolidating=model)
     await pet.remember(OLD, user="ana")
 
     await talk(pet, "I have sold my car")
@@ -297,7 +297,7 @@ async def test_a_replacement_of_something_else_is_asked_again_with_both_texts(op
     allergic, padel = "Ana is allergic to peanuts", "Ana plays padel"
     fact = {"text": padel, "messages": [1], "importance": "high", "tags": ["ana"], "ttl": None}
     model, answering = consolidator(), AnsweringModel(*([wrote(padel)] if how == "stored" else []))
-    pet = await open_pet(given=answering, looking_back=model)
+    pet = await open_pet(given=answering, consolidating=model)
     old = (await pet.remember(allergic, user="ana")).id
     found = {
         "replaces": facts(new_facts=[fact | {"replaces": old}]),
@@ -316,7 +316,7 @@ async def test_a_replacement_of_something_else_is_asked_again_with_both_texts(op
 async def test_a_summary_rests_on_what_a_void_ruling_left(open_pet):
     early, late = "Ana's train leaves at 9:15", "Ana's train leaves at 9:45"
     model = consolidator(rules("same", late, early, summary="Ana's train: 9:15, 9:45."))
-    pet = await open_pet(given=AnsweringModel(wrote(late)), looking_back=model)
+    pet = await open_pet(given=AnsweringModel(wrote(late)), consolidating=model)
     old = (await pet.remember(early, user="ana")).id
 
     await talk(pet, "my train leaves at 9:45")
@@ -329,7 +329,7 @@ async def test_a_summary_rests_on_what_a_void_ruling_left(open_pet):
 
 async def test_no_ruling_reaches_what_somebody_else_told(open_pet):
     model = consolidator(lambda asked: NOTHING_NEW if OLD not in asked else pytest.fail("offered"))
-    pet = await open_pet(given=AnsweringModel(wrote(NEW)), looking_back=model)
+    pet = await open_pet(given=AnsweringModel(wrote(NEW)), consolidating=model)
     await pet.remember(OLD, user="ana", place="acme")
 
     await talk(pet, "Ana has sold her car", user="ben", place="acme")
@@ -344,7 +344,7 @@ async def test_a_temporary_fact_that_consolidation_repeats_keeps_its_end(open_pe
     again = {"new_facts": [{"text": reworded, "importance": "high", "tags": [], "ttl": None}]}
     model = consolidator(found, rules("same", None, flu, **again))
     answers = [wrote(flu, ttl="7d"), wrote()]
-    pet = await open_pet(given=AnsweringModel(*answers), looking_back=model)
+    pet = await open_pet(given=AnsweringModel(*answers), consolidating=model)
 
     await talk(pet, "I have the flu", "yes, I am down with the flu")
 
@@ -365,7 +365,7 @@ async def test_a_new_wish_ends_the_note_that_it_contradicts(open_pet):
         {"key": "other_notes", "value": "Explain at length", "replaces": "One sentence each"},
     ]
     model = consolidator(*(NOTHING_NEW | {"new_preferences": wishes} for wishes in (first, second)))
-    pet = await open_pet(given=AnsweringModel(), looking_back=model)
+    pet = await open_pet(given=AnsweringModel(), consolidating=model)
 
     await talk(pet, "Keep it short, one sentence", "Longer answers please, explain at length")
 
@@ -387,7 +387,7 @@ async def test_one_model_call_after_a_turn_updates_everything(open_pet, server, 
             {"id": "ffffffff", "description": "Nobody's task", "status": "done"},
         ],
     }
-    server.script_looking_back(Say(json.dumps(NOTHING_NEW)), Say(json.dumps(found)))
+    server.script_consolidations(Say(json.dumps(NOTHING_NEW)), Say(json.dumps(found)))
 
     await pet.respond("I won!", user=None)
     await talk(pet, "hello there")
@@ -409,7 +409,7 @@ async def test_one_model_call_after_a_turn_updates_everything(open_pet, server, 
 async def test_an_unavailable_model_is_asked_again_and_nothing_is_lost(open_pet, clock, rows):
     facts = [{"text": "Ana won", "importance": "high", "tags": []}]
     model = consolidator(*[ModelTimeoutError(1.0)] * 5, {"summary": "Ana won.", "new_facts": facts})
-    pet = await open_pet(given=AnsweringModel(), looking_back=model)
+    pet = await open_pet(given=AnsweringModel(), consolidating=model)
 
     await talk(pet, "I won!", *(f"line number {n}" for n in range(4)))
     assert await pet.memories.list(user="ana") == []
@@ -427,7 +427,7 @@ async def test_an_unavailable_model_is_asked_again_and_nothing_is_lost(open_pet,
 async def test_a_server_that_refuses_a_prompt_is_asked_about_half_of_the_messages(open_pet, server, rows):
     pet = await open_pet(openai_base_url=server.url, model="tiny", api="chat", model_retries=0)
     server.script(answer("Oh."), answer("Bravo!"))
-    server.script_looking_back(Fail(400), *[Say(json.dumps({"summary": "Ana won."}))] * 2)
+    server.script_consolidations(Fail(400), *[Say(json.dumps({"summary": "Ana won."}))] * 2)
 
     await talk(pet, "Here is a book.", "I won!", settle=False)
     await pet.settle()
@@ -467,7 +467,7 @@ async def stating(pet: Companion, rows: Rows, user: str = "ana", **where: Any) -
 
 async def test_a_fact_rests_on_the_messages_that_it_cites(open_pet, rows):
     cited = ["I keep ferrets", "two of them"]
-    pet = await open_pet(given=AnsweringModel(), looking_back=consolidator(finds("Ana has ferrets", *cited)))
+    pet = await open_pet(given=AnsweringModel(), consolidating=consolidator(finds("Ana has ferrets", *cited)))
 
     await talk(pet, "I keep ferrets", "it is raining", "two of them", settle=False)
     await pet.settle()
@@ -491,7 +491,7 @@ async def test_in_a_place_one_call_reads_all_and_each_item_is_of_who_wrote_what_
         }
 
     model, where = consolidator(found), "acme/general"
-    pet = await open_pet(given=AnsweringModel(), looking_back=model)
+    pet = await open_pet(given=AnsweringModel(), consolidating=model)
     await talk(pet, "I row", user="ana", place=where, settle=False)
     await talk(pet, "I sing", user="ben", place=where, settle=False)
     await pet.settle()
@@ -533,7 +533,7 @@ async def test_what_cites_two_people_is_of_who_says_it_and_of_nobody_where_that_
         "new_preferences": [{"key": "tone", "value": "casual", "messages": [2, 3]}],
         "task_updates": [{"description": text, **item}],
     }
-    pet = await open_pet(given=AnsweringModel(), looking_back=(model := consolidator(found, said)))
+    pet = await open_pet(given=AnsweringModel(), consolidating=(model := consolidator(found, said)))
     where = {"place": "acme/general"}
     for who, words in (("ana", LEA), ("ben", ROME), ("cleo", "My cat likes it casual")):
         await talk(pet, words, user=who, settle=False, **where)
@@ -554,7 +554,7 @@ async def test_what_cites_two_people_is_of_who_says_it_and_of_nobody_where_that_
 
 async def test_six_messages_are_consolidated_when_they_have_been_quiet(open_pet, clock):
     model = consolidator()
-    pet = await open_pet(given=AnsweringModel(), looking_back=model, consolidate_minutes=30)
+    pet = await open_pet(given=AnsweringModel(), consolidating=model, consolidate_minutes=30)
     for text, minutes in (("I row", 99), ("I sing", 99), ("I swim", 20)):
         await pet.respond(text, user="ana")
         clock.advance(minutes=minutes)
@@ -570,7 +570,7 @@ async def test_six_messages_are_consolidated_when_they_have_been_quiet(open_pet,
 
 async def test_six_messages_of_a_talk_that_is_never_quiet_are_consolidated_after_a_day(open_pet, clock):
     model = consolidator()
-    pet = await open_pet(given=AnsweringModel(), looking_back=model, history_messages=100)
+    pet = await open_pet(given=AnsweringModel(), consolidating=model, history_messages=100)
     for n in range(5):
         await pet.respond(f"number {n}", user="ana")
         await pet.settle(hurry=False)
@@ -586,7 +586,7 @@ async def test_fewer_messages_wait_for_a_month_and_only_for_quiet_where_no_answe
     open_pet, clock
 ):
     model, form = consolidator(), ClientTurn(form=AnswerForm("note"))
-    pet = await open_pet(given=AnsweringModel({"message": "I see."}, {"note": 1}), looking_back=model)
+    pet = await open_pet(given=AnsweringModel({"message": "I see."}, {"note": 1}), consolidating=model)
     await pet.respond("I row", user="ana")
     await pet.respond("I sing", user="ben", client=form)
     asked = []
@@ -614,7 +614,7 @@ async def test_without_a_model_a_quiet_talk_gets_its_summary_however_short(open_
 )
 async def test_what_is_about_to_leave_the_window_is_consolidated_at_once(open_pet, settings, text, calls):
     model, made = consolidator(), list[int]()
-    pet = await open_pet(given=AnsweringModel(), looking_back=model, **settings)
+    pet = await open_pet(given=AnsweringModel(), consolidating=model, **settings)
     for _ in calls:
         await pet.respond(text, user="ana")
         await pet.settle(hurry=False)
@@ -624,7 +624,7 @@ async def test_what_is_about_to_leave_the_window_is_consolidated_at_once(open_pe
 
 async def test_a_message_that_comes_while_its_conversation_is_consolidated_is_not_passed_over(open_pet):
     model = AnsweringModel(then={"summary": ""}, hold="I row")
-    pet = await open_pet(given=AnsweringModel(), looking_back=model)
+    pet = await open_pet(given=AnsweringModel(), consolidating=model)
     await pet.respond("I row", user="ana")
     settling = asyncio.create_task(pet.settle())
     await model.held.wait()
@@ -639,7 +639,7 @@ async def test_a_message_that_comes_while_its_conversation_is_consolidated_is_no
 
 async def test_a_question_is_read_with_its_reply_and_without_it_only_where_none_comes(open_pet, clock):
     model, answering = consolidator(), AnsweringModel(hold="I swim")
-    pet = await open_pet(given=answering, looking_back=model)
+    pet = await open_pet(given=answering, consolidating=model)
     await pet.respond("I row", user="ana")
     answered = asyncio.create_task(pet.respond("I swim", user="ana"))
     await answering.held.wait()
@@ -659,7 +659,7 @@ async def test_a_question_is_read_with_its_reply_and_without_it_only_where_none_
 
 async def test_an_edited_message_is_read_again_where_it_stands_though_it_is_covered(open_pet):
     model = consolidator(*[{"summary": f"Digest {n}."} for n in range(3)], finds("Ana skis", "I ski"))
-    pet = await open_pet(given=AnsweringModel(), looking_back=model)
+    pet = await open_pet(given=AnsweringModel(), consolidating=model)
     await talk(pet, "I row", "I sing")
     old = (await pet.conversations.messages(user="ana"))[-1]
     parts = pet.components
@@ -677,7 +677,7 @@ async def test_an_edited_message_is_read_again_where_it_stands_though_it_is_cove
 async def test_a_fact_that_gives_way_in_a_consolidation_costs_no_second_call(open_pet):
     moved = finds("Ana lives in Porto", "No, Porto")
     model = consolidator({"summary": "Ana lives in Lisbon."})
-    pet = await open_pet(given=AnsweringModel(wrote("Ana lives in Lisbon")), looking_back=model)
+    pet = await open_pet(given=AnsweringModel(wrote("Ana lives in Lisbon")), consolidating=model)
     await talk(pet, "I live in Lisbon")
     [old] = await pet.memories.list(user="ana")
 
@@ -699,7 +699,7 @@ async def test_a_crash_before_the_summary_is_written_loses_nothing_and_stores_no
 ):
     found = finds("Ana won", "I won!")
     model = consolidator(found, lambda asked: found(asked) | {"summary": "Ana won."})
-    pet = await open_pet(given=AnsweringModel(), looking_back=model)
+    pet = await open_pet(given=AnsweringModel(), consolidating=model)
 
     async def killed(*_: Any, **__: Any) -> None:
         raise RuntimeError("as if the process had ended here")
@@ -739,7 +739,7 @@ async def test_a_process_that_was_stopped_while_it_consolidated_writes_nothing_m
         for at, model in ((clock, stopped), (ahead, other)):
             settings = Settings.load(home=tmp_path, embedder="bundled", database_url=url)
             opened = Companion.open(
-                settings, clock=at, model=AnsweringModel(), upkeep_model=model, upkeep=False
+                settings, clock=at, model=AnsweringModel(), consolidation_model=model, periodic_jobs=False
             )
             pets.append(await closing.enter_async_context(opened))
         first, second = pets
@@ -768,7 +768,7 @@ async def test_replicas_share_the_waiting_jobs(tmp_path, clock, light_embedder, 
         for n in range(replicas):
             settings = Settings.load(home=tmp_path / str(n), embedder="bundled", database_url=url)
             opened = Companion.open(
-                settings, clock=clock, model=AnsweringModel(), upkeep_model=model, upkeep=False
+                settings, clock=clock, model=AnsweringModel(), consolidation_model=model, periodic_jobs=False
             )
             pets.append(await closing.enter_async_context(opened))
         for n in range(9):  # six fill the window, three wait
@@ -787,7 +787,7 @@ SECRET, NEWS = "Ana wants nobody to know that she is pregnant", "Ana is pregnant
 
 async def test_what_is_told_in_public_later_ends_the_older_secret_in_the_next_private_talk(open_pet, clock):
     model = consolidator()
-    pet = await open_pet(given=AnsweringModel(), looking_back=model)
+    pet = await open_pet(given=AnsweringModel(), consolidating=model)
     await pet.remember(SECRET, user="ana", importance=0.9)
     await talk(pet, "good morning")
     clock.advance(days=1)
@@ -806,7 +806,7 @@ async def test_a_fact_that_rests_on_what_somebody_else_arranges_is_shown_when_th
     party, moved = "Ana goes to Ben's garden party", "Ben's garden party is put off to 19 June"
     model, where = consolidator(), {"place": "acme/general"}
     answering = AnsweringModel(wrote(moved))
-    pet = await open_pet(given=answering, looking_back=model)
+    pet = await open_pet(given=answering, consolidating=model)
     await pet.remember(party, user="ana", **where)
     for n in range(30):
         await pet.remember(f"Ana's weather station number {n} measures rain", user="ana", **where)

@@ -36,17 +36,17 @@ def consolidated(model: AnsweringModel, text: str) -> int:
 
 
 async def test_what_is_over_the_budget_waits_and_is_not_lost(open_pet, model, clock):
-    pet = await open_pet(given=AnsweringModel(), looking_back=model, consolidate_per_day=2)
+    pet = await open_pet(given=AnsweringModel(), consolidating=model, consolidate_per_day=2)
 
     await say(pet, *(f"I bought boat number {n}" for n in range(6)))
 
     assert len(model.asked) == 2
-    waiting = await pet.admin.upkeep_waiting()
+    waiting = await pet.admin.pending_consolidations()
     assert (waiting.jobs, waiting.until) == (1, MIDNIGHT)
     clock.advance(hours=15)
     await pet.settle()
     assert [consolidated(model, f"boat number {n}") for n in range(6)] == [1] * 6
-    assert (await pet.admin.upkeep_waiting()).jobs == 0
+    assert (await pet.admin.pending_consolidations()).jobs == 0
 
 
 async def test_the_budget_of_a_day_holds_over_restarts(model, clock, home, light_embedder):
@@ -54,22 +54,22 @@ async def test_the_budget_of_a_day_holds_over_restarts(model, clock, home, light
     for hours in (2, 13):
         answering = AnsweringModel()
         async with Companion.open(
-            settings, clock=clock, model=answering, upkeep_model=model, upkeep=False
+            settings, clock=clock, model=answering, consolidation_model=model, periodic_jobs=False
         ) as pet:
             await say(pet, "I bought another boat")
-            waiting = await pet.admin.upkeep_waiting()
+            waiting = await pet.admin.pending_consolidations()
         clock.advance(hours=hours)
 
     assert (len(model.asked), waiting.until) == (1, MIDNIGHT)
     async with Companion.open(
-        settings, clock=clock, model=answering, upkeep_model=model, upkeep=False
+        settings, clock=clock, model=answering, consolidation_model=model, periodic_jobs=False
     ) as pet:
         await pet.settle()
     assert len(model.asked) == 2, "the rest is one slice"
 
 
 async def test_a_place_pays_for_what_is_said_in_it_and_nobody_for_others(open_pet, model):
-    pet = await open_pet(given=AnsweringModel(), looking_back=model, consolidate_per_day=1)
+    pet = await open_pet(given=AnsweringModel(), consolidating=model, consolidate_per_day=1)
 
     await say(pet, "I bought a boat", "I bought an oar")
     await say(pet, "I bought a cat", "I bought a dog", place="acme/general")

@@ -45,8 +45,8 @@ def learning(content: str, reply: str = "I see.", **draft: Any) -> dict[str, Any
 
 
 class Story:
-    def __init__(self, pet: Companion, model: AnsweringModel, looking_back: AnsweringModel) -> None:
-        self.pet, self.model, self.looking_back = pet, model, looking_back
+    def __init__(self, pet: Companion, model: AnsweringModel, consolidating: AnsweringModel) -> None:
+        self.pet, self.model, self.consolidating = pet, model, consolidating
 
     async def say(self, text: str, content: str = "", place: str | None = None, **draft: Any) -> None:
         self.model.answers = [learning(content, **draft)] if content else []
@@ -80,9 +80,9 @@ class Story:
 
 @pytest.fixture
 async def story(open_pet: OpenPet) -> Story:
-    model, looking_back = AnsweringModel(), AnsweringModel(then=echo)
-    pet = await open_pet(given=model, looking_back=looking_back, context_budget="200")
-    return Story(pet, model, looking_back)
+    model, consolidating = AnsweringModel(), AnsweringModel(then=echo)
+    pet = await open_pet(given=model, consolidating=consolidating, context_budget="200")
+    return Story(pet, model, consolidating)
 
 
 async def test_a_correction_in_the_conversation_ends_every_text_that_rests_on_what_it_corrects(story):
@@ -173,13 +173,13 @@ async def test_a_summary_is_not_written_again_for_a_fact_that_it_does_not_tell(s
     first = await story.summaries()
     await story.pet.remember("Ana's violin teacher is called Yo-Yo", user="ana", importance=0.9)
     await story.say("And Berlin?")
-    asked = len(story.looking_back.asked)
+    asked = len(story.consolidating.asked)
 
     await story.pet.memories.update(await story.id_of("violin"), "Ana has no teacher", user="ana")
     await story.pet.memories.forget(await story.id_of("teacher"), user="ana")
     await story.pet.settle()
 
-    assert len(story.looking_back.asked) == asked
+    assert len(story.consolidating.asked) == asked
     assert "cello" in first
     assert "cello" in await story.summaries()
 
@@ -190,7 +190,7 @@ async def test_a_summary_is_told_what_has_expired_though_the_purge_comes_first(s
     await story.pet.admin.purge()
     await story.pet.settle()
 
-    assert "Ana has the flu" in over(story.looking_back.asked[-1])
+    assert "Ana has the flu" in over(story.consolidating.asked[-1])
     assert "flu" not in await story.summaries()
     assert [fact.content for fact in await story.pet.admin.purge()] == ["Ana has the flu"]
 
@@ -226,10 +226,10 @@ async def test_after_an_undone_forgetting_nothing_is_left_out(story, written_mea
 
 async def test_a_summary_is_never_replaced_by_nothing(story):
     await story.say("I play the cello.", "Ana plays the cello")
-    story.looking_back.answers = [{"summary": ""}]
+    story.consolidating.answers = [{"summary": ""}]
     await story.say("Hm.")
 
-    assert len(story.looking_back.asked) == 2
+    assert len(story.consolidating.asked) == 2
     assert "cello" in await story.summaries()
 
 
@@ -246,15 +246,15 @@ async def test_a_correction_in_private_leaves_the_texts_of_a_channel_as_they_are
 
 
 async def test_a_summary_under_way_when_its_source_ends_is_not_stored(open_pet):
-    model, looking_back = AnsweringModel(), AnsweringModel(then=echo, hold="Lisbon")
-    story = Story(await open_pet(given=model, looking_back=looking_back), model, looking_back)
+    model, consolidating = AnsweringModel(), AnsweringModel(then=echo, hold="Lisbon")
+    story = Story(await open_pet(given=model, consolidating=consolidating), model, consolidating)
     model.answers = [learning("Ana lives in Lisbon")]
     await story.pet.respond("I live in Lisbon now.", user="ana")
     settling = asyncio.create_task(story.pet.settle())
-    await looking_back.held.wait()
+    await consolidating.held.wait()
 
     await story.pet.memories.update(await story.id_of("Lisbon"), "Ana lives in Porto", user="ana")
-    looking_back.release.set()
+    consolidating.release.set()
     await settling
     await story.pet.settle()
 
@@ -270,7 +270,7 @@ async def test_what_was_said_beside_what_has_ended_before_the_consolidation_is_n
         return {"summary": f"They spoke: {' '.join(facts)}.", "new_facts": new}
 
     model = AnsweringModel({"message": "I see."}, learning("Ana has the flu", ttl="1h"))
-    pet = await open_pet(given=model, looking_back=AnsweringModel(then=extract))
+    pet = await open_pet(given=model, consolidating=AnsweringModel(then=extract))
     await pet.respond("I like tea.", user="ana")
     await pet.settle()
     await pet.respond("I have the flu and I have a cello. I have a sister, too.", user="ana")
@@ -292,7 +292,7 @@ async def test_a_value_in_words_of_its_own_ends_with_the_message_that_it_comes_f
         return {"summary": "They spoke.", "new_preferences": themes}
 
     model = AnsweringModel(learning("Ana's aunt had a funeral"), learning("Ana knits socks"))
-    pet = await open_pet(given=model, looking_back=AnsweringModel(then=name_themes))
+    pet = await open_pet(given=model, consolidating=AnsweringModel(then=name_themes))
     await pet.respond("My aunt's funeral was on Monday.", user="ana")
     await pet.respond("I knit socks.", user="ana")
     await pet.settle()

@@ -32,7 +32,7 @@ def finds(asked: str) -> dict[str, Any]:
 
 async def test_imported_conversations_are_learned_from_oldest_first(open_pet):
     model = AnsweringModel(then=finds)
-    pet = await open_pet(given=AnsweringModel(), looking_back=model, consolidate_per_day=1)
+    pet = await open_pet(given=AnsweringModel(), consolidating=model, consolidate_per_day=1)
     # The file has the younger conversation first; one is longer than what is usually read behind.
     messages = talk("Rome", FIRST + timedelta(days=300), 4) + talk("Lyon", FIRST, 130)
     await pet.conversations.import_messages(messages, user="ana")
@@ -61,7 +61,7 @@ async def test_a_conversation_about_which_no_answer_can_be_read_is_left_and_the_
     open_pet,
 ):
     model = AnsweringModel("null", "{}", then=finds)
-    pet = await open_pet(given=AnsweringModel(), looking_back=model)
+    pet = await open_pet(given=AnsweringModel(), consolidating=model)
     messages = talk("Lyon", FIRST, 4) + talk("Rome", FIRST + timedelta(days=300), 4)
     await pet.conversations.import_messages(messages, user="ana")
 

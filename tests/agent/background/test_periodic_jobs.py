@@ -31,7 +31,7 @@ async def _until(true: Callable[[], bool]) -> None:
 
 async def test_what_expires_is_purged_by_itself(open_pet, clock, rows, caplog):
     caplog.set_level(logging.INFO, "hachi.schedule")
-    pet = await open_pet(given=ScriptedModel(), upkeep=True)
+    pet = await open_pet(given=ScriptedModel(), periodic_jobs=True)
     await pet.remember("Ana is in Rome", user="ana", ttl="1h")
     await pet.remember("Ana likes tea", user="ana")
     await asyncio.sleep(0.2)
@@ -46,7 +46,7 @@ async def test_what_expires_is_purged_by_itself(open_pet, clock, rows, caplog):
 
 async def test_work_that_another_process_left_is_done_by_itself(open_pet, rows, monkeypatch):
     monkeypatch.setattr(schedule, "QUEUE_SECONDS", 0.05)
-    pet = await open_pet(given=ScriptedModel(), upkeep=True)
+    pet = await open_pet(given=ScriptedModel(), periodic_jobs=True)
     await pet.settle()
     payload = store_memories_payload([Draft("Ana skis")], TurnRequest("", "ana", pet.clock()), None, [])
     async with pet.components.database.write() as connection:
@@ -77,7 +77,7 @@ async def test_what_is_overdue_runs_soon_after_a_start_and_once_for_all_processe
     clock.advance(days=40)
     for due in (3, 0, 0):
         for _ in range(2):
-            await open_pet(upkeep=True)
+            await open_pet(periodic_jobs=True)
         await asyncio.sleep(0.5)
         assert ran.qsize() == due
         while not ran.empty():
@@ -88,7 +88,7 @@ async def test_what_is_overdue_runs_soon_after_a_start_and_once_for_all_processe
 
 async def test_the_jobs_outlive_a_database_that_fails(open_pet, clock, rows, monkeypatch, caplog):
     monkeypatch.setattr(schedule, "QUEUE_SECONDS", 0.05)
-    pet = await open_pet(given=ScriptedModel(), upkeep=True)
+    pet = await open_pet(given=ScriptedModel(), periodic_jobs=True)
     await pet.remember("Ana is in Rome", user="ana", ttl="1h")
     rows("ALTER TABLE memories RENAME TO memories_away")
     rows("ALTER TABLE work RENAME TO work_away")
@@ -117,7 +117,7 @@ async def test_a_job_that_takes_long_runs_once_and_the_scheduler_says_nothing(op
 
     monkeypatch.setattr(Reminders, "run", slow)
     with caplog.at_level(logging.WARNING):
-        await open_pet(given=ScriptedModel(), upkeep=True)
+        await open_pet(given=ScriptedModel(), periodic_jobs=True)
         await _until(lambda: len(began) == 2)
 
     assert caplog.records == []

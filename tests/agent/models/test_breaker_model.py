@@ -66,7 +66,7 @@ async def test_a_dead_upkeep_model_is_called_a_few_times_and_loses_no_work(
 ):
     pet = await pet_at(first_way, consolidate="model", model_retries=0)
     server.then = answer("Yes.")
-    server.script_looking_back(*[Fail(500)] * 4)
+    server.script_consolidations(*[Fail(500)] * 4)
     for number in range(6):
         await pet.respond(f"I bought book {number}", user=f"person-{number}")
         await pet.settle()

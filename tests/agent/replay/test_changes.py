@@ -113,7 +113,7 @@ async def whole(pet_at, first_way, server, clock, monkeypatch):
         [Call("remember", {"content": "Ana asks whom she loves", "subjects": ["ana"], "ttl": "7d"})],
         answer("You love your dog Rex.", told, {"content": "Ana is asking", "importance": 0.2}),
     )
-    server.script_looking_back(Say(json.dumps(FINDINGS | {"new_facts": [FACT | {"ttl": None}]})))
+    server.script_consolidations(Say(json.dumps(FINDINGS | {"new_facts": [FACT | {"ttl": None}]})))
     reply = await pet.respond("who do I love?", user="ana")
     await pet.settle()
     yield await pet.traces.get_with_jobs(reply.trace_id, pet.clock())

@@ -46,7 +46,7 @@ GROUPS = (
 @pytest.fixture(scope="module")
 def pet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hachi.sync.Companion]:
     home = OwnSettings(home=tmp_path_factory.mktemp("home"), embedder="bundled")
-    with hachi.sync.Companion.open(home, model=AnsweringModel(), upkeep=False) as opened:
+    with hachi.sync.Companion.open(home, model=AnsweringModel(), periodic_jobs=False) as opened:
         yield opened
 
 

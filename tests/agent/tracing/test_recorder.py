@@ -264,7 +264,9 @@ async def test_a_database_of_traces_is_made_with_the_first_trace_and_no_idle_job
 
 
 async def test_closing_writes_everything_even_after_a_cancelled_flush(open_pet, rows, home, clock):
-    async with Companion.open(Settings(home=home, embedder="bundled"), clock=clock, upkeep=False) as pet:
+    async with Companion.open(
+        Settings(home=home, embedder="bundled"), clock=clock, periodic_jobs=False
+    ) as pet:
         await asyncio.gather(*(turn(pet, f"number {n}") for n in range(60)))
         flushing = asyncio.create_task(pet.components.recorder.flush())
         await asyncio.sleep(0.001)

@@ -198,7 +198,7 @@ async def test_a_message_says_what_its_consolidation_came_to(
     asks = {"consolidate": "model", "consolidate_minutes": 0, "consolidate_per_day": per_hour}
     pet = await pet_at(first_way, **asks)
     server.script(answer("Hm."), answer("Nice."))
-    server.script_looking_back(*[answered] * 3)
+    server.script_consolidations(*[answered] * 3)
     for text in ("hello", "Mitzi sleeps in the piano"):
         await pet.respond(text, user="ana")
         await pet.settle()
@@ -247,7 +247,7 @@ async def test_documents_and_summaries_are_explained_too(pet_at, first_way, serv
     (tmp_path / "cats.md").write_text("# Cats\n\nA cat purrs at 25 hertz.\n")
     await pet.documents.add_files([tmp_path / "cats.md"])
     server.script(answer("Nice.", {"content": "Mitzi purrs"}), answer("Hm."), answer("At 25 hertz."))
-    server.script_looking_back(Say('{"summary": "Ana spoke of how Mitzi purrs."}'))
+    server.script_consolidations(Say('{"summary": "Ana spoke of how Mitzi purrs."}'))
     await pet.respond("my Mitzi purrs", user="ana")
     await pet.settle()
     clock.advance(hours=1)

@@ -86,8 +86,8 @@ async def test_a_conversation_that_is_forgotten_while_it_is_answered_goes_with_t
 
 async def test_a_reply_that_saw_only_a_summary_of_it_is_not_stored(open_pet, clock, rows):
     model = AnsweringModel(NOTED, hold="Which PIN")
-    looking_back = AnsweringModel(then={"summary": "Ana told her PIN, 4711."})
-    pet = await open_pet(given=model, looking_back=looking_back, history_messages=1)
+    consolidating = AnsweringModel(then={"summary": "Ana told her PIN, 4711."})
+    pet = await open_pet(given=model, consolidating=consolidating, history_messages=1)
     await pet.respond(PIN, user="ana", place="acme", settle=True)
     await pet.settle()
     await pet.respond("Nice weather", user="ben", place="acme", settle=True)
@@ -96,7 +96,7 @@ async def test_a_reply_that_saw_only_a_summary_of_it_is_not_stored(open_pet, clo
     async def forget_later(pet: Companion) -> None:
         clock.advance(seconds=1)
         await forget_the_message(pet)
-        looking_back._then = {"summary": "They spoke of the weather."}
+        consolidating._then = {"summary": "They spoke of the weather."}
         await pet.settle()
 
     reply = await ask_meanwhile(pet, model, forget_later, user="ben", place="acme")
@@ -162,8 +162,8 @@ async def test_what_merely_expires_costs_no_reply_unless_nothing_is_left_that_te
 
 async def test_what_an_undo_brings_back_costs_no_reply(open_pet, clock, rows):
     model = AnsweringModel(NOTED, hold="Which PIN")
-    looking_back = AnsweringModel(then={"summary": "They spoke of the weather."})
-    pet = await open_pet(given=model, looking_back=looking_back, history_messages=1)
+    consolidating = AnsweringModel(then={"summary": "They spoke of the weather."})
+    pet = await open_pet(given=model, consolidating=consolidating, history_messages=1)
     await pet.respond(PIN, user="ana", place="acme", settle=True)
     await pet.settle()
     [memory] = await pet.memories.list(user="ana")

@@ -483,7 +483,7 @@ async def test_a_recalled_fact_that_a_model_rewords_in_thirty_turns_is_not_noted
         return {"summary": "Ana lives in Lyon.", "new_facts": new}
 
     model = AnsweringModel(*(noted(REWORDED[n % len(REWORDED)]) for n in range(30)))
-    pet = await open_pet(given=model, looking_back=AnsweringModel(then=found))
+    pet = await open_pet(given=model, consolidating=AnsweringModel(then=found))
     await pet.remember("Ana lives in Lyon", user="ana", importance=0.9)
     for n in range(30):
         await pet.respond(ASKED[n % len(ASKED)], user="ana")

@@ -56,7 +56,7 @@ async def settings(old: Settings) -> Settings:
 @pytest.fixture
 async def pet(settings: Settings, clock: Any, expected: dict[str, Any]) -> AsyncIterator[Companion]:
     clock.now = datetime.fromisoformat(expected["made_at"]) + timedelta(minutes=5)
-    async with Companion.open(settings, clock=clock, upkeep=False) as opened:
+    async with Companion.open(settings, clock=clock, periodic_jobs=False) as opened:
         yield opened
 
 

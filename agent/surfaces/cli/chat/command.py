@@ -45,7 +45,7 @@ async def chat(
     session.settings().chosen_model  # noqa: B018 - raises before anything is typed
     at_terminal = not json and sys.stdout.isatty()
     done = True
-    async with session.companion(upkeep=message is None) as pet:
+    async with session.companion(periodic_jobs=message is None) as pet:
         if pet.settings.offline:
             print(ANNOUNCEMENT, file=sys.stderr)
         if at_terminal and message is None and interactive():

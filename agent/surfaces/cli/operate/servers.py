@@ -82,7 +82,7 @@ async def worker(session: Session, heartbeat: Heartbeat = None) -> None:
     """Do background work and the schedule, beside any number of `hachi serve`, `discord` and `slack`."""
     session.settings().chosen_model  # noqa: B018 - raises before the work begins
     stopped = asyncio.Event()
-    async with session.companion(upkeep=True) as pet:
+    async with session.companion(periodic_jobs=True) as pet:
         await pet.runtime()
         with on_stop_signal(stopped.set):
             say("doing background work; Ctrl-C stops")
@@ -127,7 +127,7 @@ async def serve_traces(session: Session, host: Host = "127.0.0.1", port: Port = 
         lambda pet, loopback, stopping: app(pet, loopback=loopback, stopping=stopping),
         key_options="--service --admin",
         open_to="look",
-        upkeep=False,
+        periodic_jobs=False,
     )
 
 
@@ -196,7 +196,7 @@ async def _serve(
     path: str = "",
     key_options: str = "--service` or `--user U",
     open_to: str = "ask, for anybody",
-    upkeep: bool = True,
+    periodic_jobs: bool = True,
     beside: int = 0,
     listener: "socket | None" = None,
 ) -> None:
@@ -214,7 +214,7 @@ async def _serve(
     tell = say if first else log.info
     with listener or listening(host, port, option) as accepting:
         loopback = is_loopback(accepting.getsockname()[0])
-        async with session.companion(upkeep=upkeep and first) as pet:
+        async with session.companion(periodic_jobs=periodic_jobs and first) as pet:
             protected = await pet.admin.keys.exist()
             if not (protected or loopback):
                 raise BadInput(
@@ -240,7 +240,7 @@ async def discord(session: Session, heartbeat: Heartbeat = None) -> None:
     if settings.discord_token is None:
         raise SettingsError(NO_TOKEN)
     settings.chosen_model  # noqa: B018 - raises before anybody writes
-    async with session.companion(upkeep=True) as pet:
+    async with session.companion(periodic_jobs=True) as pet:
         await run(pet, settings.discord_token.get_secret_value(), say, heartbeat=heartbeat)
 
 
@@ -255,7 +255,7 @@ async def slack(
         from agent.surfaces.bots.slack.bot import run
     check(settings, http=http is not None)
     settings.chosen_model  # noqa: B018 - raises before anybody writes
-    async with session.companion(upkeep=True) as pet:
+    async with session.companion(periodic_jobs=True) as pet:
         await run(pet, settings, say, None if http is None else (host, http), heartbeat)
 
 

@@ -247,7 +247,7 @@ async def _index(settings: "Settings", database_url: str, qdrant_url: str) -> No
     from agent.companion import Companion
 
     moved = {"database_url": SecretStr(database_url), "traces_url": None, "qdrant_url": qdrant_url}
-    async with Companion.open(settings.model_copy(update=moved), upkeep=False) as pet:
+    async with Companion.open(settings.model_copy(update=moved), periodic_jobs=False) as pet:
         with progress_bar() as bar:
             task = bar.add_task("indexing", total=await pet.admin.rows_to_index())
             await pet.admin.reindex(lambda count: bar.advance(task, count))

@@ -82,7 +82,7 @@ async def stats(pet: "Companion", wanted: TraceFilter) -> Output:
 
     begin = wanted.since or moment(DEFAULT_SINCE)
     found = await stats_of(pet.traces, replace(wanted, since=begin, kinds=frozenset()))
-    waiting = await pet.admin.upkeep_waiting()
+    waiting = await pet.admin.pending_consolidations()
     data = {"since": begin, **found, "upkeep_waiting": asdict(waiting)}
     return Output(data, lambda: _print_stats(data))
 

@@ -184,8 +184,8 @@ async def test_the_form_follows_the_provider_of_the_second(pet_with, first_way, 
 async def test_consolidation_is_done_by_the_second_too(pet_with, first_way, server, second, rows):
     pet = await pet_with(first_way, consolidate="model")
     server.script(answer("Nice."))
-    server.script_looking_back(Fail(500))
-    second.script_looking_back(Say(json.dumps({"summary": "Ana bought a kite."})))
+    server.script_consolidations(Fail(500))
+    second.script_consolidations(Say(json.dumps({"summary": "Ana bought a kite."})))
     await pet.respond("I bought a kite", user="ana")
     await pet.settle()
     assert (len(server.looked_back), len(second.looked_back)) == (1, 1)
@@ -199,7 +199,7 @@ async def test_a_turn_by_two_models_is_replayed_the_same(pet_with, some_way, ser
     spare = f"{name}@{second.url}"
     pet = await pet_with(some_way, structured="schema", consolidate="model", fallback_model=spare)
     server.script(SEARCH, fault)
-    server.script_looking_back(Fail(500))
+    server.script_consolidations(Fail(500))
     second.script(SEARCH, HELLO)
     reply, _ = await some_way.ask(pet, "do I like tea?", user="ana")
     await pet.settle()

@@ -107,7 +107,7 @@ async def test_each_kind_of_text_is_read_where_a_conversation_is_consolidated(op
         await pet.respond("I keep bees", user=case.name)
         case.script(server, ANSWER)
         found = json.dumps({"summary": "Bees.", "new_facts": [FINDINGS | {"replaces": None}]})
-        server.script_looking_back(*[case.raw(False, found)] * 2)
+        server.script_consolidations(*[case.raw(False, found)] * 2)
         await pet.settle()
         server.clear_findings()
         if [one.content for one in await pet.memories.list(user=case.name)] != ["Ana keeps bees"]:

@@ -103,9 +103,9 @@ class World:
     """What people do, and beside it what should hold for whom."""
 
     def __init__(
-        self, pet: Companion, home: Path, model: AnsweringModel, looking_back: AnsweringModel
+        self, pet: Companion, home: Path, model: AnsweringModel, consolidating: AnsweringModel
     ) -> None:
-        self.pet, self.home, self.model, self.looking_back = pet, home, model, looking_back
+        self.pet, self.home, self.model, self.consolidating = pet, home, model, consolidating
         self.facts: dict[str, Fact] = {}
         self.undo: list[tuple[str, str, set[str]]] = []
         self.deleted: set[str] = set()
@@ -115,7 +115,7 @@ class World:
         self.log = Lines()
         self.ruled: int | None = None
         """Which of the shown facts the next consolidation says to be replaced."""
-        looking_back._then = self.look_back
+        consolidating._then = self.look_back
 
     @property
     def now(self) -> datetime:
@@ -318,9 +318,9 @@ class World:
             for name, place in product(PEOPLE, (None, CHANNEL)):
                 await self.check_reader(name, place)
         forgotten = {fact.word for fact in self.facts.values() if fact.forgotten}
-        shown = words_in(self.model.systems, self.model.inputs, self.looking_back.asked)
+        shown = words_in(self.model.systems, self.model.inputs, self.consolidating.asked)
         assert not shown & forgotten, "the prompts of this step"
-        for kept in (self.model.systems, self.model.inputs, self.model.asked, self.looking_back.asked):
+        for kept in (self.model.systems, self.model.inputs, self.model.asked, self.consolidating.asked):
             kept.clear()
         assert not words_in(*await self.traces()) & forgotten, "the traces"
         assert not words_in(self.tables()) & self.deleted, "the tables"
@@ -386,7 +386,7 @@ def home_with_index(empty_home: Path, tmp_path_factory: pytest.TempPathFactory) 
     """Creating an index takes as long as some turns."""
 
     async def search() -> None:
-        async with Companion.open(Settings.load(home=home, embedder="bundled"), upkeep=False) as pet:
+        async with Companion.open(Settings.load(home=home, embedder="bundled"), periodic_jobs=False) as pet:
             await pet.search_memories("anything", user="anna")
 
     home = Path(copytree(empty_home, tmp_path_factory.mktemp("worlds") / "home"))
@@ -398,12 +398,14 @@ async def live(story: list[tuple[Any, ...]], home_with_index: Path, clock: Any) 
     async with AsyncExitStack() as closing:
         home = Path(closing.enter_context(TemporaryDirectory())) / "home"
         copytree(home_with_index, home)
-        model, looking_back = AnsweringModel(), AnsweringModel()
+        model, consolidating = AnsweringModel(), AnsweringModel()
         chosen = Settings.load(home=home, embedder="bundled", trace_content="full", context_budget="200")
         pet = await closing.enter_async_context(
-            Companion.open(chosen, clock=clock, model=model, upkeep_model=looking_back, upkeep=False)
+            Companion.open(
+                chosen, clock=clock, model=model, consolidation_model=consolidating, periodic_jobs=False
+            )
         )
-        world = World(pet, home, model, looking_back)
+        world = World(pet, home, model, consolidating)
         log = logging.getLogger("hachi")
         log.addHandler(world.log)
         closing.callback(log.removeHandler, world.log)

@@ -64,7 +64,7 @@ async def test_looking_back_that_is_going_on_brings_nothing_back(open_pet: OpenP
         "task_updates": [{"description": "wax the skis", "status": "open"}],
     }
     model = AnsweringModel(then=found, hold="I ski")
-    pet = await open_pet(given=AnsweringModel(), looking_back=model)
+    pet = await open_pet(given=AnsweringModel(), consolidating=model)
     await pet.respond("I ski", user="ana")
     settling = asyncio.create_task(pet.settle())
     await asyncio.wait_for(model.held.wait(), 60)

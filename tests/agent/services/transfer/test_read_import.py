@@ -67,7 +67,7 @@ async def test_an_import_that_is_begun_again_asks_no_model_about_what_is_there(
     open_pet: Callable[..., Awaitable[Companion]],
 ) -> None:
     model = AnsweringModel(then={"rulings": []})
-    pet = await open_pet(given=AnsweringModel(), looking_back=model)
+    pet = await open_pet(given=AnsweringModel(), consolidating=model)
     likes = [{"memory": f"Ana likes {what}", "created_at": MEMORY["created_at"]} for what in ("tea", "jazz")]
     done: list[int] = []
     for told, new, calls in ((likes[:1], 1, 0), (likes, 1, 1), (likes, 0, 1)):

@@ -82,7 +82,7 @@ async def test_metrics_count_turns_and_extractions(serve: Serve, server: Scripte
     search = Call("search_memories", {"query": "ferrets", "kind": "memory"})
     vain = Call("search_memories", {"query": "zeppelin", "kind": "summary"})
     server.script(search, answer("Ana keeps two."), vain, answer("Hm."), answer("Oh."))
-    server.script_looking_back(Say("{}"), Say("no JSON at all"))
+    server.script_consolidations(Say("{}"), Say("no JSON at all"))
     for user, text, stream in (
         ("ana", "how many ferrets?", False),
         ("ana", "I have sold one of them", True),

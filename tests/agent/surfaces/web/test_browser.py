@@ -32,7 +32,7 @@ class Site:
 
     async def _serve(self, home):
         self._loop = asyncio.get_running_loop()
-        async with Companion.open(Settings(home=home, embedder="bundled"), upkeep=False) as pet:
+        async with Companion.open(Settings(home=home, embedder="bundled"), periodic_jobs=False) as pet:
             self.write = Written(pet)
             with listening("127.0.0.1", 0) as listener:
                 self.url = address_of(listener)

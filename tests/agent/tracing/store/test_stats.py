@@ -43,7 +43,7 @@ async def test_tools_and_models_are_counted_with_their_errors(pet_at, first_way,
 async def test_upkeep_counts_for_who_pays_for_it(pet_at, first_way, server):
     pet = await pet_at(first_way)
     server.script(answer("Tea."), answer("Tea."))
-    server.script_looking_back(Say("no JSON"))
+    server.script_consolidations(Say("no JSON"))
     await pet.respond("tea?", user="ana", place="acme")
     await pet.remember("Ana drinks tea", user="ana")
     await pet.settle()

@@ -26,7 +26,7 @@ async def test_all_before_the_question_is_in_the_next_prompt_until_a_block_is_cu
     pet_at, first_way, server, clock, place
 ):
     pet = await pet_at(first_way)
-    server.script_looking_back(*(Say(json.dumps({"summary": f"Stories, {n}."})) for n in range(4)))
+    server.script_consolidations(*(Say(json.dumps({"summary": f"Stories, {n}."})) for n in range(4)))
     for n in range(16):
         server.script(answer(f"Reply {n}", {"content": f"Ana told story {n}", "subjects": ["ana"]}))
         await pet.respond(f"Story {n}", user="ana", author="Ana", place=place, settle=True)

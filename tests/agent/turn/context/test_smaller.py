@@ -164,7 +164,7 @@ async def test_a_narrow_window_consolidates_by_a_short_prompt_and_keeps_what_it_
     pet = await pet_at(one_streamed, context_tokens=2_000, structured="schema", consolidate="model")
     server.script(Say("Bees!"))
     fact = {"text": "Ana keeps bees", "messages": [7], "importance": "medium", "tags": [], "ttl": None}
-    server.script_looking_back(
+    server.script_consolidations(
         Say(json.dumps({"summary": "Bees.", "new_facts": [fact | {"replaces": None}]}))
     )
     reply, _ = await one_streamed.ask(pet, "I keep bees", user="ana")

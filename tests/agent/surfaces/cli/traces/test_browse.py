@@ -207,7 +207,7 @@ def test_turns_are_followed_until_ctrl_c(hachi):
     hachi("chat", "-m", "I broke my shoulder", "--user", "ben")
 
     async def new_turn():
-        async with Companion.open(Settings(home=hachi.home, embedder="bundled"), upkeep=False) as pet:
+        async with Companion.open(Settings(home=hachi.home, embedder="bundled"), periodic_jobs=False) as pet:
             await pet.respond("hello from ana", user="ana")
             await pet.respond("hello from ben", user="ben")
 
