@@ -200,6 +200,7 @@ class Consolidation:
             covered=reading.upto,
             now=reading.now,
             rebuilt=rebuilt,
+            withheld=bool(reading.earlier) and not answer.summary,
         )
         if written is None:
             raise Overtaken("another summary was written meanwhile")

@@ -5,7 +5,8 @@ covered by a summary, so a run that was stopped goes on where it was.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from math import ceil
@@ -13,6 +14,7 @@ from typing import Any
 
 from agents import ModelResponse
 from agents.models.interface import Model
+from openai.types.responses import ResponseCompletedEvent
 from sqlalchemy import func, select
 
 from agent.background.consolidation import Consolidation, Overtaken, UnreadableAnswer
@@ -79,16 +81,27 @@ class _Counted(Model):
     usage: Usage = field(default_factory=Usage)
 
     async def get_response(self, *args: Any, **rest: Any) -> ModelResponse:
+        self._begin()
+        answer = await self.inner.get_response(*args, **rest)
+        self._count(answer.usage)
+        return answer
+
+    async def stream_response(self, *args: Any, **rest: Any) -> AsyncGenerator[Any]:
+        self._begin()
+        async with aclosing(self.inner.stream_response(*args, **rest)) as events:  # type: ignore[type-var]
+            async for event in events:
+                if isinstance(event, ResponseCompletedEvent):
+                    self._count(event.response.usage)
+                yield event
+
+    def _begin(self) -> None:
         if self.calls >= self.most:
             raise CallsMade
         self.calls += 1
-        answer = await self.inner.get_response(*args, **rest)
-        used = answer.usage
-        self.usage = Usage(self.usage.input + used.input_tokens, self.usage.output + used.output_tokens)
-        return answer
 
-    def stream_response(self, *args: Any, **rest: Any) -> Any:
-        raise NotImplementedError("a consolidation is asked whole")
+    def _count(self, used: Any) -> None:
+        if used:
+            self.usage = Usage(self.usage.input + used.input_tokens, self.usage.output + used.output_tokens)
 
 
 @dataclass(frozen=True)

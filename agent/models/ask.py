@@ -1,16 +1,25 @@
 """Asks a model one question outside the conversation: one call, no tools, no history."""
 
 import asyncio
+from collections.abc import Sequence
+from contextlib import aclosing
 from functools import cached_property
 from itertools import count
 from typing import Any
 
-from agents import AgentOutputSchemaBase, ItemHelpers, ModelRefusalError, ModelTracing
+from agents import (
+    AgentOutputSchemaBase,
+    ItemHelpers,
+    ModelBehaviorError,
+    ModelRefusalError,
+    ModelTracing,
+)
+from openai.types.responses import ResponseCompletedEvent
 
 from agent.models.call_record import recorded_call
 from agent.models.choice.choose import ChosenModel
 from agent.models.choice.fallback import both_failed, changes_over, pause_before, tries_again
-from agent.models.failures import KnownFailure, server_fault
+from agent.models.failures import NO_ANSWER, KnownFailure, server_fault
 
 BOUNDS = frozenset({"minLength", "maxLength", "minItems", "maxItems"})
 
@@ -38,23 +47,37 @@ async def ask(chosen: ChosenModel, name: str, question: str, schema: dict[str, A
 async def _ask(chosen: ChosenModel, name: str, question: str, schema: dict[str, Any] | None) -> str:
     form = RequestedSchema(name, schema) if schema and chosen.structured == "schema" else None
     form = form if form is None or chosen.bounded else form.without_bounds
-    asked: Any = (None, question, chosen.settings, [], form, [], ModelTracing.DISABLED)
-    more: Any = {"previous_response_id": None, "conversation_id": None, "prompt": None}
+    asked: tuple[Any, ...] = (None, question, chosen.settings, [], form, [], ModelTracing.DISABLED)
     with recorded_call(chosen.name, None, question, [], chosen.settings, form) as call:
         for tries in count(1):
             try:
-                response = await chosen.model.get_response(*asked, **more)
+                output, usage = await _call(chosen, *asked)
                 break
             except Exception as error:
                 if not tries_again(chosen, error, tries):
                     raise
                 await asyncio.sleep(pause_before(error, tries))
-        call.answered(response.output, response.usage)
-    text = "".join(ItemHelpers.extract_text(item) or "" for item in response.output)
-    refusals = (ItemHelpers.extract_refusal(item) for item in response.output)
+        call.answered(output, usage)
+    text = "".join(ItemHelpers.extract_text(item) or "" for item in output)
+    refusals = (ItemHelpers.extract_refusal(item) for item in output)
     if not text and (refusal := next(filter(None, refusals), None)):
         raise ModelRefusalError(refusal)
     return text
+
+
+async def _call(chosen: ChosenModel, *asked: Any) -> tuple[Sequence[Any], Any]:
+    """Call the model. Returns its output and usage. A server's answer is streamed, so that the timeout counts
+    its silence and not its slowness; a program's own model may be unable to stream."""
+    more: Any = {"previous_response_id": None, "conversation_id": None, "prompt": None}
+    if chosen.brought:
+        response = await chosen.model.get_response(*asked, **more)
+        return response.output, response.usage
+    events: Any = chosen.model.stream_response(*asked, **more)
+    async with aclosing(events):
+        async for event in events:
+            if isinstance(event, ResponseCompletedEvent):
+                return event.response.output, event.response.usage
+    raise ModelBehaviorError(NO_ANSWER)
 
 
 def strict_object(**fields: dict[str, Any]) -> dict[str, Any]:

@@ -124,9 +124,10 @@ def _near(hits: Sequence[Hit], share: float = NEAR_SHARE_OF_BEST) -> list[Hit]:
 
 
 def _worded_so(hits: Sequence[Hit], text: str) -> list[Hit]:
-    """Return the hits that have the words of the text as they stand there, or all of whose words it has."""
-    asked = normalise(text)
-    return [hit for hit in hits if within(asked, said := normalise(hit.content)) or within(said, asked)]
+    """Return the hits that are the text word for word; if none is, those that contain it or stand in it."""
+    asked, words = normalise(text), {hit.id: normalise(hit.content) for hit in hits}
+    same = [hit for hit in hits if words[hit.id] == asked]
+    return same or [hit for hit in hits if within(asked, words[hit.id]) or within(words[hit.id], asked)]
 
 
 def _without_sources(hits: Sequence[Hit]) -> list[Hit]:

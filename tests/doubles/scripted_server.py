@@ -144,7 +144,7 @@ class Say:
     text: str
     calls: tuple[Call, ...] = ()
     pause: float = 0.0
-    """Seconds before each piece of the text; before a whole answer, once."""
+    """Seconds that each piece of the text takes; an answer in one is there once all of them are."""
     finish: str | None = None
     """Why the answer ended where it is not whole: `length` or `content_filter`."""
     stays: bool = False
@@ -328,7 +328,7 @@ class ScriptedServer:
         said = _said(step)
         pause = said.pause if isinstance(said, Say) else 0.0
         if not asked.json.get("stream"):
-            await asyncio.sleep(pause)
+            await asyncio.sleep(pause * len(range(0, len(getattr(said, "text", "")), PIECE)))
             body = json.dumps(self._body(said, asked)).encode()
             await _write(writer, _whole(body, "application/json"))
             return True

@@ -89,10 +89,11 @@ class ConversationSummaries:
         covered: int,
         now: datetime,
         rebuilt: bool = False,
+        withheld: bool = False,
     ) -> Written | None:
         """Store a summary up to the message `covered`, based on that up to `after` at this revision or,
-        `rebuilt`, on none, in the caller's transaction. None, and no change, if the stored one is another by
-        now."""
+        `rebuilt`, on none, in the caller's transaction. One that stays `withheld` is asked for again. None,
+        and no change, if the stored one is another by now."""
         if covered < after or (covered == after and not rebuilt):
             return None
         if after == 0:
@@ -108,7 +109,7 @@ class ConversationSummaries:
                 summary=summary,
                 updated_at=case((changes, moment), else_=table.c.updated_at),
                 revision=case((changes, table.c.revision + 1), else_=table.c.revision),
-                withheld=0,
+                withheld=int(withheld),
             ).returning(table.c.id, _GOES_ON.label("goes_on")),
             {"conversation": conversation, "of": owner, "upto": covered},
         )

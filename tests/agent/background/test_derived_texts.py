@@ -233,6 +233,19 @@ async def test_a_summary_is_never_replaced_by_nothing(story):
     assert "cello" in await story.summaries()
 
 
+async def test_a_withheld_summary_that_an_answer_leaves_empty_is_asked_for_again(story):
+    await story.say("I play the cello.")
+    await story.say("I plan to resign.", "Ana plans to resign")
+    await story.pet.memories.forget(await story.id_of("resign"), user="ana")
+    story.consolidating.answers = [{"summary": ""}]
+    await story.pet.settle()
+    assert "cello" not in await story.summaries()
+
+    await story.say("Berlin is nice.")
+
+    assert [word in await story.summaries() for word in ("cello", "Berlin", "resign")] == [True, True, False]
+
+
 async def test_a_correction_in_private_leaves_the_texts_of_a_channel_as_they_are(story, clock):
     await story.say("I live in Lisbon now.", "Ana lives in Lisbon", place="acme/general")
     old = await story.id_of("Lisbon", "acme/general")

@@ -61,6 +61,19 @@ async def test_a_stream_may_take_longer_than_the_timeout_while_it_flows(pet_at, 
     assert reply.message == text
 
 
+async def test_a_consolidation_may_take_longer_than_the_timeout_while_it_flows(
+    pet_at, first_way, server, rows
+):
+    pet = await pet_at(first_way, consolidate="model", model_timeout=0.25, model_retries=0)
+    server.script(answer("Ahoy."))
+    server.script_consolidations(Say('{"summary": "Ana rows on the lake in Annecy every day."}', pause=0.04))
+    await pet.respond("I row", user="ana")
+    await pet.settle()
+    assert [row["summary"] for row in rows("SELECT summary FROM active_conversations")] == [
+        "Ana rows on the lake in Annecy every day."
+    ]
+
+
 async def test_a_dead_upkeep_model_is_called_a_few_times_and_loses_no_work(
     pet_at, first_way, server, clock, rows
 ):

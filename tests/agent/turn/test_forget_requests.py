@@ -152,3 +152,6 @@ async def test_the_words_of_a_fact_mean_it_surely_and_no_other(pet_at, first_way
         [("Ana is allergic to penicillin", True)],
         [("安娜住在里昂", True)],
     ]
+    await pet.remember("Ana lives in Lyon with her sister Lea", user="ana")
+    [same] = await pet.memories.find_to_forget("ana lives in Lyon.", user="ana")
+    assert (same.content, same.sure) == ("Ana lives in Lyon", True), "and not what only contains them"

@@ -64,7 +64,7 @@ async def test_five_people_on_one_slot_are_answered_one_after_the_other(open_pet
         at_once += 1
         most = max(most, at_once)
         asyncio.get_running_loop().call_later(0.3, left)
-        return Say("Hello there, friend.", pause=0.3 if not asked.json.get("stream") else 0.1)
+        return Say("Hello there, friend.", pause=0.1)
 
     def left() -> None:
         nonlocal at_once
