@@ -114,7 +114,7 @@ def _row_gates(asked: Asked, links: Sequence[Any], replaced: Sequence[Any]) -> I
 
 def _outside_prompt(trace: Trace, memory: Any) -> str:
     """Return why a fact that may be read does not stand in the prompt."""
-    if memory.user_id != trace.summary.user and not trace.summary.place:
+    if memory.user_id != trace.summary.user:
         return "somebody else stated it"
     if memory.importance < IMPORTANT:
         return f"its importance {memory.importance:g} is under {IMPORTANT:g}"

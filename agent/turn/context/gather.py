@@ -88,8 +88,7 @@ async def _build(services: ContextServices, received: ReceivedMessage) -> BuiltC
     history = await _history(services, received)
     active = await services.parts.summaries.of(request.conversation_id, owner_of(request.user, place), now)
     profile = await services.parts.profiles.view(request.user, place, now)
-    name = await _unique_name(services, request)
-    facts = await core_facts(services.parts.store, request.user, request.audience, now, named=name)
+    facts = await core_facts(services.parts.store, request.user, request.audience, now)
     tasks = await services.parts.tasks.relevant(request.user, text, place, now=now)
     relevant = get_relevant_memories(facts, text, services.budgets.facts)
     overdue = [task.id for task in tasks if task.due and task.due <= now]
@@ -111,21 +110,11 @@ async def _build(services: ContextServices, received: ReceivedMessage) -> BuiltC
     messages = {*_ids(prompt.history), str(received.id)}
     summary = {active.id} if active and prompt.summary else set()
     shown = messages | {fact.id for fact in known.long_term_facts} | summary
-    summed_up = [fact for fact in facts if known.memory_summary and fact.user_id == request.user]
+    summed_up = facts if known.memory_summary else []
     rest = {task.id for task in known.open_tasks} | {fact.id for fact in summed_up}
     used = (*known.long_term_facts, *summed_up)
     sources = received.sources.union(shown, rest)
     return BuiltContext(prompt, frozenset(shown | passages), sources, used)
-
-
-async def _unique_name(services: ContextServices, request: TurnRequest) -> str:
-    """Return the name of the speaker, or nothing where they are alone or share it: a fact that others told of
-    this name may be of anybody who bears it."""
-    user, name = str(request.user), request.speaker
-    shared = request.place.private or await services.parts.transcript.speakers.namesake(
-        user, name, request.audience
-    )
-    return "" if shared else name
 
 
 async def _history(services: ContextServices, received: ReceivedMessage) -> Sequence[Message | Item]:

@@ -1,6 +1,5 @@
 """Who is called what: the names under which people signed, and which are told apart by their ids."""
 
-from collections import defaultdict
 from collections.abc import Collection
 from functools import partial
 
@@ -11,7 +10,7 @@ from memory.sql.engine import Database
 from memory.sql.messages.message_rows import name_in
 from memory.sql.readable import people_and_places
 from memory.sql.tables import messages, speakers, users
-from memory.text.names import parts_of, spelled
+from memory.text.names import spelled
 
 HACHI = "hachi"
 """Signs the replies."""
@@ -23,14 +22,12 @@ class Speakers:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._authors: dict[frozenset[str], frozenset[str]] = {}
-        self._by_first_name: dict[frozenset[str], dict[str, set[str]]] = {}
         self._bearers: dict[tuple[str, str], str] = {}
         """Who first wrote under a name, by the outermost place and the name as it is spelled."""
 
     def new_author(self) -> None:
         """Read the authors again: one has written under a new name."""
         self._authors.clear()
-        self._by_first_name.clear()
 
     def clear(self) -> None:
         """Empty the caches, after an erasure."""
@@ -48,21 +45,6 @@ class Speakers:
                 self.new_author()
             self._authors[audience.keys] = authors
         return authors
-
-    async def namesake(self, user: str, label: str, audience: Audience) -> bool:
-        """Return whether somebody else signed there with the first name of this user, who is called
-        `label`."""
-        authors = await self.authors(audience)
-        if audience.keys not in self._by_first_name:
-            by_first_name = self._by_first_name[audience.keys] = defaultdict(set)
-            for author in authors:
-                by_first_name[_first_name(author)].add(author)
-        same = self._by_first_name[audience.keys].get(_first_name(label), set()) - {label}
-        if not same:
-            return False
-        theirs = speakers.c.author.in_(same), speakers.c.owner.startswith("user:")
-        others = select(speakers.c.owner).where(*theirs, speakers.c.owner != user_key(user))
-        return bool(await self._database.rows(others.limit(1)))
 
     async def label(self, name: str, user: str | None, place: Place) -> str:
         """Return what a person of this name is called in and around the place: with their id if somebody else
@@ -120,10 +102,6 @@ class Speakers:
             first.setdefault(spelled(name), id)
         signed = [(id, name) for id, name in await self._database.rows(last) if name]
         return {id: _told_apart(name, id, first.get(spelled(name), id)) for id, name in signed}
-
-
-def _first_name(author: str) -> str:
-    return next(iter(parts_of(author)), author)
 
 
 def _told_apart(name: str, user: str, bearer: str) -> str:

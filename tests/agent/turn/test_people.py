@@ -45,26 +45,6 @@ async def test_a_nickname_does_not_lend_somebody_elses_words(pet, server):
     assert found["told_by"] == "ADA (eve)"
 
 
-@pytest.mark.parametrize("second", ["ADA", "Ada Meier"])
-async def test_what_is_told_of_a_name_that_two_bear_stands_in_the_prompt_of_neither(pet, server, second):
-    told = ("Ada sings", "Ada is allergic to nuts", "Ada swims")
-    notes = [answer("Hm.", {"content": one, "subjects": ["ada"], "importance": 0.9}) for one in told]
-    server.script(*notes[:2], answer("Hello!"), notes[2], *[answer("Hello!")] * 3)
-    await say(pet, "ada", "Ada", "I sing")
-    await say(pet, "ben", "Ben", "Ada is allergic to nuts")
-    await pet.settle()
-    await say(pet, "ada", "Ada", "Hello there")
-    assert "Ben said: “Ada is allergic to nuts”" in server.asked[-1].context
-
-    await say(pet, "eve", second, "I swim")
-    await pet.settle()
-    for user, name in (("ada", "Ada"), ("eve", second)):
-        await say(pet, user, name, "And what of Ada?")
-        assert " said: “Ada" not in server.asked[-1].context
-    await say(pet, "ada", "Ada", "Do I sing?")
-    assert "[FACT] Ada sings" in server.asked[-1].context
-
-
 async def test_the_first_of_a_name_keeps_it_in_all_channels_of_a_place(pet, server, rows):
     server.script(*[answer("Hello!") for _ in range(5)])
     for user, place in (("ada", GENERAL), ("eve", RANDOM), ("ada", RANDOM), ("eve", Place(("home",)))):

@@ -307,25 +307,6 @@ async def _found(
     return [text.removeprefix("ana: ") for text in texts]
 
 
-async def test_what_one_tells_of_another_in_a_channel_is_before_the_model_there_as_told_by_them(
-    pet_at, server, first_way
-):
-    pet = await pet_at(first_way, history_messages=0)
-    fact = {"content": "Ana loves climbing", "subjects": ["ana", "climbing"]}
-    secret = {"content": "Ana owes Ben money for climbing", "subjects": ["ana"]}
-    server.script(answer("Nice.", fact), answer("I see.", secret), *[answer("Sure.")] * 3)
-    await pet.respond("Ana loves climbing", user="7", author="Ben", place="acme/general", settle=True)
-    await pet.respond("Ana owes me money for climbing", user="7", author="Ben", settle=True)
-
-    for place in ("acme/general", "acme/random", None):
-        await pet.respond("climbing today?", user="8", author="Ana", place=place)
-
-    there, elsewhere, private = (asked.context for asked in server.asked[-3:])
-    assert "> - [FACT] Ben said: “Ana loves climbing” (" in there
-    assert "money" not in there
-    assert "climbing" not in elsewhere + private
-
-
 async def test_what_the_model_has_before_its_eyes_is_not_brought_again(pet_at, server, first_way):
     pet = await pet_at(first_way, history_messages=2)
     server.script(*[answer("Oh!")] * 2)

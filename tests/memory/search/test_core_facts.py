@@ -7,7 +7,7 @@ import pytest
 from memory.audience import Audience, Place
 from memory.records import Memory
 from memory.search.core_facts import core_facts, get_relevant_memories
-from tests.memory.conftest import Stack, on_both
+from tests.memory.conftest import Stack
 
 START = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -58,58 +58,6 @@ async def test_the_most_important_comes_first_and_of_equals_the_newest(stack: St
         stack.clock.advance(hours=1)
 
     assert await told(stack) == ["Anna is allergic to nuts", "Anna paints", "Anna skis"]
-
-
-async def of_anna(
-    stack: Stack, place: str | None = "acme", named: str = "Anna", user: str = "anna"
-) -> list[str]:
-    """The facts that a prompt shows to Anna there, where she writes under this name."""
-    audience = Audience.of(user, Place.parse(place))
-    facts = await core_facts(stack.store, user, audience, stack.clock.now, named=named)
-    found = get_relevant_memories(facts, "And what of climbing?")
-    return [memory.content for memory in found]
-
-
-async def tell(
-    stack: Stack, content: str, *subjects: str, place: str | None = "acme", user: str = "bob"
-) -> str:
-    """What this person said of others; its id."""
-    line = await stack.receive(content, user, place, author=user.title())
-    told = await stack.remember(content, user=user, place=place, subjects=subjects, message_id=line)
-    return str(told.id)
-
-
-async def test_what_another_told_of_the_person_in_the_place_is_shown_as_told_by_them(stack: Stack) -> None:
-    await stack.remember("Anna fell while climbing", place="acme")
-    await tell(stack, "Anna loves climbing", "anna", "climbing")
-    await tell(stack, "Annabel hates climbing", "annabel")
-    await tell(stack, "Cleo is climbing", "cleo")
-
-    shown = ["Anna fell while climbing", "Bob said: “Anna loves climbing”"]
-    for place in ("acme", "acme/general"):
-        assert sorted(await of_anna(stack, place)) == shown
-    assert await told(stack, place="acme") == shown[:1]
-    bobs = ["Anna loves climbing", "Annabel hates climbing", "Cleo is climbing"]
-    assert sorted(await of_anna(stack, user="bob", named="Bob")) == bobs
-
-
-@on_both
-async def test_it_is_shown_nowhere_else_and_never_where_it_was_told_in_private(stack: Stack) -> None:
-    await tell(stack, "Anna loves climbing", "anna", place="acme/general")
-    await tell(stack, "Anna is bad at climbing", "anna", place=None)
-
-    for place in (None, "acme", "acme/random", "other"):
-        assert await of_anna(stack, place) == []
-    assert await of_anna(stack, "acme/general") == ["Bob said: “Anna loves climbing”"]
-
-
-@on_both
-@pytest.mark.parametrize("name", ["Zoë", "Аня", "100%_/\\ me", 'the "one"'])
-async def test_any_name_is_found_as_a_whole(stack: Stack, name: str) -> None:
-    await tell(stack, f"{name} loves climbing", name)
-    await tell(stack, "somebody else loves climbing", f"{name}s", name[:-1])
-
-    assert await of_anna(stack, named=name.upper()) == [f"Bob said: “{name} loves climbing”"]
 
 
 def fact(content: str, importance: float = 0.6, subjects: tuple[str, ...] = (), id: str = "") -> Memory:
