@@ -47,7 +47,7 @@ RENAMED = {
 """Settings by their former names."""
 GONE = frozenset(
     {"summary_budget", "summary_reread", "prompt_facts", "consolidate_tokens", "unimportant"}
-    | {"purge_minutes", "upkeep_per_hour"}
+    | {"purge_minutes", "upkeep_per_hour", "reranker"}
 )
 """Settings that nobody set."""
 
@@ -264,9 +264,6 @@ class Settings(BaseSettings):
     knowledge_first: bool = False
     """Search the documents before the first model call, and not only when the model asks. Switch it on for a
     model that does not look things up."""
-    reranker: Literal["fused", "model"] = "fused"
-    """What puts passages of documents in order: their scores (`fused`), or a call of the model. Set it to
-    `model` where the right passage is found but not first."""
     importance_floor: Annotated[float, Field(ge=0, le=1)] = 0.3
     """Facts of less importance are not kept. Raise it where trifles are remembered."""
     half_life_days: Annotated[float, Field(gt=0)] | None = None
@@ -285,8 +282,7 @@ class Settings(BaseSettings):
     messages have no summary, if they do not leave the prompt earlier. Lower it where facts of a talk are
     wanted sooner."""
     consolidate_model: str | None = None
-    """The model for consolidation, rulings and reranking, such as a cheaper one; unset is the one that
-    answers."""
+    """The model for consolidation and rulings, such as a cheaper one; unset is the one that answers."""
     consolidate_per_day: Annotated[int, Field(ge=0, le=1_000_000)] = 600
     """Model calls a day (UTC) that consolidate what one person says in private, or what is said in one place;
     what is over waits. 0 is any number. Raise it where `hachi doctor` says that work waits for it."""

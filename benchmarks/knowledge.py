@@ -8,7 +8,7 @@ file among the first 5 and 10, for BM25 alone, vectors alone and Hachi's own sea
 No model and no network take part. Without arguments it says what it lacks.
 
 `benchmarks/data/knowledge_django.jsonl` asks in people's words about the folder docs/ of Django 5.2.19
-(`pip download --no-deps --no-binary :all: django==5.2.19`). The weights of the default reranker were chosen
+(`pip download --no-deps --no-binary :all: django==5.2.19`). The weights of the ranking were chosen
 on its tuning half alone; the size of a passage was chosen with both in sight.
 """
 

@@ -1,1 +1,1 @@
-"""Language models: chooses one, asks it a single question, and asks memory's questions (judge, rerank)."""
+"""Language models: chooses one, asks it a single question, and has it judge facts."""

@@ -60,7 +60,7 @@ def redaction_of(settings: Settings) -> Redaction:
 
 REACH_A_TURN = (
     *("mode", "memory", "max_turns", "history_messages", "history_budget", "context_budget"),
-    *("knowledge_budget", "knowledge_first", "reranker", "embedder"),
+    *("knowledge_budget", "knowledge_first", "embedder"),
     *("importance_floor", "half_life_days", "judge", "consolidate", "consolidate_model", "images", "api"),
     *("structured", "provider"),
 )

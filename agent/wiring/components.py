@@ -207,7 +207,7 @@ def _components(
             count=figures.count,
             logged=settings.decisions,
         ),
-        documents=DocumentLibrary(database, sync, embedder, clock, models.reranker()),
+        documents=DocumentLibrary(database, sync, embedder, clock),
         forgetting=Forgetting(database, clock, undo_for),
         purge=Purge(database, clock),
         figures=figures,

@@ -19,7 +19,6 @@ from memory.documents import chunking, files
 from memory.documents.files import FoundFiles, UnreadFile, display_path, is_below
 from memory.documents.formats.blocks import UnreadableDocument
 from memory.documents.parsing import DocumentParser, Parse
-from memory.documents.reranking import Reranker
 from memory.documents.search import DocumentSearch
 from memory.documents.store import DocumentStore
 from memory.errors import NotFound
@@ -77,12 +76,11 @@ class DocumentLibrary:
         indexing: Indexing,
         embedder: Embedder,
         clock: Callable[[], datetime],
-        reranker: Reranker,
     ) -> None:
         self._clock = clock
         self._store = DocumentStore(database)
         self._indexing = indexing
-        self._search = DocumentSearch(self._store, indexing, embedder, clock, reranker)
+        self._search = DocumentSearch(self._store, indexing, embedder, clock)
         self._parser = DocumentParser()
 
     async def add(

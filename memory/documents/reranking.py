@@ -1,12 +1,12 @@
 """Put the passages that an index proposes in order, and pick the few worth reading.
 
-The default fuses the index's scores with features of the text, and lowers near copies. Its weights are the
-middle of a plateau on Django's documentation (`benchmarks/knowledge.py`). The share of the query's words, and
-pairs of them, were tried too: BM25 covers both.
+The index's scores are fused with features of the text, and near copies lowered. The weights are the middle of
+a plateau on Django's documentation (`benchmarks/knowledge.py`). The share of the query's words, and pairs of
+them, were tried too: BM25 covers both.
 """
 
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rapidfuzz import fuzz
@@ -46,17 +46,6 @@ class Candidate:
         return self.chunk.id
 
 
-Ranked = list[tuple[str, float]]
-"""Ids with scores from 0.0 to 1.0, best first."""
-Reranker = Callable[[str, Sequence[Candidate], int], Awaitable[Ranked]]
-"""Picks at most so many candidates for a query. If it raises, the search keeps the fused order."""
-
-
-async def fused(_query: str, candidates: Sequence[Candidate], limit: int) -> Ranked:
-    """Rank by the fused scores."""
-    return diverse(candidates, limit)
-
-
 def match_scores(query: str, candidates: Sequence[Candidate]) -> dict[str, float]:
     """Return how well each candidate matches the query, 0.0 to 1.0 by id."""
     lanes = {lane: _scaled(lane, candidates) for lane in WEIGHTS}
@@ -72,7 +61,7 @@ def match_scores(query: str, candidates: Sequence[Candidate]) -> dict[str, float
     return {c.id: (own[c.id] + SUPPORT * support[c.document_id]) / _MAX_SCORE for c in candidates}
 
 
-def diverse(candidates: Sequence[Candidate], limit: int) -> Ranked:
+def diverse(candidates: Sequence[Candidate], limit: int) -> list[tuple[str, float]]:
     """Rank at most `limit` candidates by `match`, lowered by similar ones ranked before."""
     scores = {candidate.id: candidate.match for candidate in candidates}
     left = {candidate.id: candidate for candidate in candidates}

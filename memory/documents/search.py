@@ -1,13 +1,12 @@
-"""Find chunks: the index proposes candidates, SQL decides who may read them, a reranker orders them."""
+"""Find chunks: the index proposes candidates, SQL decides who may read them, `reranking` orders them."""
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from memory.audience import Audience
-from memory.documents.reranking import Candidate, Ranked, Reranker, diverse, match_scores
+from memory.documents.reranking import Candidate, diverse, match_scores
 from memory.documents.store import DocumentStore
 from memory.index import CHUNKS, Question
 from memory.index.bm25 import stems
@@ -15,8 +14,6 @@ from memory.index.embedders import Embedder, embed_if_possible
 from memory.index.indexing import Indexing
 from memory.process.spans import MARK, note, span
 from memory.records import Chunk
-
-log = logging.getLogger("hachi.knowledge")
 
 EXCERPT = 200
 """The most characters of a candidate in a trace."""
@@ -35,7 +32,6 @@ class DocumentSearch:
     indexing: Indexing
     embedder: Embedder
     clock: Callable[[], datetime]
-    reranker: Reranker
 
     async def __call__(self, query: str, audience: Audience, limit: int) -> list[Chunk]:
         """Find at most `limit` chunks, best first."""
@@ -44,7 +40,7 @@ class DocumentSearch:
             best = await self._candidates(query, vector, audience)
             asked = stems(query)
             relevant = {c.id: c for c in best if vector is None or self._is_relevant(asked, c)}
-            ranked = await self._rerank(query, list(relevant.values()), limit)
+            ranked = diverse(list(relevant.values()), limit)
             note(candidates=_Considered(best, frozenset(relevant), dict(ranked)), found=ranked)
             return [replace(relevant[id].chunk, score=score) for id, score in ranked]
 
@@ -75,21 +71,6 @@ class DocumentSearch:
             return True
         shared = asked & stems(f"{candidate.chunk.heading}\n{candidate.chunk.text}")
         return len(shared) >= (min(SHARED_WORDS, len(asked)) or SHARED_WORDS)
-
-    async def _rerank(self, query: str, candidates: Sequence[Candidate], limit: int) -> Ranked:
-        if not candidates:
-            return []
-        try:
-            ranked = await self.reranker(query, candidates, limit)
-        except Exception as error:  # a reranker may raise anything; the search must still answer
-            log.warning("the reranker failed, keeping the fused order: %s", error)
-            ranked = diverse(candidates, limit)
-        known = {candidate.id for candidate in candidates}
-        scores: dict[str, float] = {}
-        for id, score in ranked:
-            if id in known:  # a model may invent ids or repeat one
-                scores.setdefault(id, min(1.0, max(0.0, score)))
-        return list(scores.items())[:limit]
 
 
 @dataclass(frozen=True, slots=True)

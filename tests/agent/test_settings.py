@@ -44,7 +44,6 @@ VALUES: dict[str, tuple[str, Any]] = {
     "mode": ("study", "study"),
     "context_tokens": ("8000", 8000),
     "context_budget": ("125 tokens", Budget(125, "tokens")),
-    "reranker": ("model", "model"),
     "http_max_body": ("5000", 5000),
 }
 

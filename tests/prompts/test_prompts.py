@@ -56,7 +56,7 @@ def test_looking_back_asks_for_fields_that_there_are():
 
 
 def test_data_is_said_to_be_data_wherever_it_is_quoted():
-    for name in ("assistant", "judge", "consolidation", "consolidation_citations", "person", "rerank"):
+    for name in ("assistant", "judge", "consolidation", "consolidation_citations", "person"):
         assert re.search(r"\b(?:data|information)\b", read(name)), name
 
 

@@ -12,7 +12,6 @@ from agent.errors import BadInput
 from agent.models.choice.fallback_settings import fallback_settings
 from agent.models.choice.providers import base_url_of, told_by_the_server
 from agent.settings import Settings
-from memory.documents.reranking import Candidate, Ranked, Reranker, fused
 from memory.facts.similar import Doubt
 from memory.process.breaker import Breaker
 
@@ -143,16 +142,6 @@ class Models:
         from agent.models.fact_judge import judge
 
         return await judge(await self.consolidating(), doubts)
-
-    def reranker(self) -> Reranker:
-        """Return the configured reranker of document passages."""
-        return self._rerank if self.settings.reranker == "model" else fused
-
-    async def _rerank(self, query: str, candidates: Sequence[Candidate], limit: int) -> Ranked:
-        await load("agent.models.model_reranker")
-        from agent.models.model_reranker import rerank
-
-        return await rerank(await self.consolidating(), query, candidates, limit)
 
 
 async def _ask_about(chosen: "ChosenModel", settings: Settings) -> None:

@@ -11,7 +11,6 @@ import pytest
 
 from memory.audience import GLOBAL, Audience, Place
 from memory.documents.library import DocumentLibrary, IngestResult
-from memory.documents.reranking import Reranker, fused
 
 
 @dataclass
@@ -20,7 +19,6 @@ class Library:
 
     stack: Any
     folder: Path
-    reranker: Reranker = fused
 
     def __post_init__(self) -> None:
         self.knowledge = self.opened()
@@ -28,7 +26,7 @@ class Library:
     def opened(self) -> DocumentLibrary:
         """As another process would open it."""
         stack = self.stack
-        return DocumentLibrary(stack.database, stack.indexing, stack.embedder, stack.clock, self.reranker)
+        return DocumentLibrary(stack.database, stack.indexing, stack.embedder, stack.clock)
 
     def write(self, name: str, text: str | bytes) -> Path:
         path = self.folder / name

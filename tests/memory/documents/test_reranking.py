@@ -1,6 +1,6 @@
 """The fused order: what matches in meaning and words comes first, and not five copies of it."""
 
-from memory.documents.reranking import NEAR_COPY, Candidate, diverse, fused, match_scores
+from memory.documents.reranking import NEAR_COPY, Candidate, diverse, match_scores
 from memory.records import Chunk
 
 
@@ -43,6 +43,7 @@ def test_more_of_one_document_and_near_copies_step_back_but_are_not_lost() -> No
     same = [candidate(f"s{n}", f"Sencha number {n} " * n, "same", match=0.9 - n / 100) for n in range(3)]
     other = candidate("o", "Something else entirely, on whetstones.", match=0.8)
     assert [id for id, _ in diverse([*same, other], 4)] == ["s0", "o", "s1", "s2"]
+    assert [id for id, _ in diverse([*same, other], 2)] == ["s0", "o"]
 
     text = "Sencha is steeped for two minutes at seventy degrees, as everybody knows."
     copies = [candidate(f"c{n}", text + "!" * n, match=0.9) for n in range(3)]
@@ -50,9 +51,3 @@ def test_more_of_one_document_and_near_copies_step_back_but_are_not_lost() -> No
     ranked = diverse([*copies, other], 4)
     assert [id for id, _ in ranked] == ["c0", "o", "c1", "c2"]
     assert ranked[2][1] == 0.9 * NEAR_COPY
-
-
-async def test_the_reranker_returns_the_best_up_to_the_limit() -> None:
-    found = [candidate(str(n), str(n) * 9, match=n / 10) for n in range(9)]
-    assert [id for id, _ in await fused("tea", found, 2)] == ["8", "7"]
-    assert await fused("tea", [], 5) == []

@@ -15,7 +15,6 @@ from sqlalchemy import insert, select
 
 from memory.audience import PRIVATE, Audience, Place, user_key
 from memory.documents.library import DocumentLibrary
-from memory.documents.reranking import fused
 from memory.errors import IndexUnavailable, NotFound
 from memory.facts.candidate import Provenance
 from memory.facts.derived import remaining
@@ -38,7 +37,7 @@ OSLO = "Mickael moved to Oslo"
 
 
 def erasure_of(stack: Stack, knowledge: Any = None, outside: Any = None) -> Erasure:
-    library = knowledge or DocumentLibrary(stack.database, stack.indexing, stack.embedder, stack.clock, fused)
+    library = knowledge or DocumentLibrary(stack.database, stack.indexing, stack.embedder, stack.clock)
     parts = (stack.database, stack.purge, stack.indexing, library, stack.clock)
     return Erasure(*parts, outside or Nothing())
 
@@ -477,7 +476,7 @@ async def test_documents_are_deleted_with_their_passages(
     stack: Stack, tmp_path: Path, build_stack: StackBuilder, bundled: Any
 ) -> None:
     own = await build_stack(stack.database, bundled)
-    knowledge = DocumentLibrary(own.database, own.indexing, own.embedder, own.clock, fused)
+    knowledge = DocumentLibrary(own.database, own.indexing, own.embedder, own.clock)
     for owner in ("anna", "ben"):
         paper = tmp_path / owner / "paper.md"
         paper.parent.mkdir()
