@@ -65,13 +65,13 @@ _GUARDRAILS = Argument(lambda value: [*map(of_the_sdk("InputGuardrail", "OutputG
 
 
 class OpenOptions(TypedDict, total=False):
-    """The arguments of `Companion.open` and `start` beside the settings."""
+    """The arguments of `Companion.open` and `start` besides the settings."""
 
     clock: Annotated[Clock, Argument(_clock)]
-    """Returns an aware time; unset: the machine's."""
+    """Returns the time, with its zone; unset: the machine's clock."""
     model: Annotated["Model", _MODEL] | None
-    """Answers instead of the one that the settings name; then a model consolidates conversations only where
-    `consolidation_model` names one, which may be the same."""
+    """Answers in place of the model that the settings name. Conversations are then consolidated only if you
+    pass `consolidation_model`, which may be the same."""
     consolidation_model: Annotated["Model", _MODEL] | None
     periodic_jobs: bool
     """False: no periodic job runs, for a program that looks at something and ends."""
@@ -82,19 +82,20 @@ class OpenOptions(TypedDict, total=False):
     surface: str
     """Where people meet the companion, for traces."""
     tools: Annotated["Sequence[OwnTool]", Argument(listed)]
-    """What the model may do beside ours: typed functions, the Agents SDK's function tools and MCP servers."""
+    """More tools for the model: typed functions, the Agents SDK's function tools and MCP servers."""
     only_tools: Sequence[str] | None
-    """The names of Hachi's own tools that are offered; unset: all."""
+    """Names of Hachi's own tools to offer; unset: all."""
     guardrails: Annotated["Sequence[InputGuardrail[Any] | OutputGuardrail[Any]]", _GUARDRAILS]
-    """Of the Agents SDK. One that trips ends the turn with GuardrailTripped."""
+    """The Agents SDK's guardrails. One that trips ends the turn with GuardrailTripped."""
     hooks: Annotated["RunHooks[Any]", Argument(of_the_sdk("RunHooks"))] | None
-    """Of the Agents SDK; they are called in each turn."""
+    """The Agents SDK's hooks, called in each turn."""
 
 
 @checks_arguments
 class Companion:
-    """Made by `Companion.open`, or by `start` and ended by `close`. It belongs to the event loop in which it
-    was opened: elsewhere, and once it is closed, it raises NotOpen."""
+    """A companion: answers messages, remembers, and forgets. `Companion.open` makes one; so does `start`,
+    with `close` at its end. It belongs to the event loop that opened it; elsewhere, or closed, it raises
+    NotOpen."""
 
     def __init__(self, components: Components) -> None:
         self.components = components
@@ -120,7 +121,7 @@ class Companion:
     async def open(
         cls, settings: Settings | None = None, **options: Unpack[OpenOptions]
     ) -> AsyncIterator["Companion"]:
-        """`start`, and `close` at the end of the block."""
+        """Start a companion, and close it at the end of the block."""
         pet = await cls.start(settings, **options)
         try:
             yield pet
@@ -214,7 +215,7 @@ class Companion:
         return replace(reply, value=value_of(answer, reply))
 
     def stream(self, text: Text, *, user: User | None, **options: Unpack[TurnOptions]) -> ReplyStream:
-        """The same, with the text as it is generated: `async for piece in pet.stream(…)`; the whole `Reply`
+        """Stream the reply as it is generated: `async for piece in pet.stream(…)`; the whole `Reply`
         is in the stream's `reply` afterwards."""
         return ReplyStream(lambda on_event: self._take_turn(text, user, options, on_event))
 
@@ -257,7 +258,7 @@ class Companion:
         )
 
     async def preview_learn(self, *, user: User) -> "ToLearn":
-        """What `learn` would read, and about what it costs. Raises BadInput where no model consolidates."""
+        """Estimate what `learn` would read and cost. Raises BadInput if no model consolidates."""
         return await (await self._learning()).preview(user)
 
     async def learn(
@@ -291,7 +292,7 @@ class Companion:
         return True
 
     async def runtime(self) -> Runtime:
-        """What a turn needs, loaded when first asked for; a surface may ask early to save the first person
+        """Load what a turn needs, when first asked for; a surface may ask early to save the first person
         the wait. Raises SettingsError."""
         async with self._runtime_lock:
             self.components.database.check_usable()

@@ -93,7 +93,7 @@ def _conventional(name: str, field: str) -> Any:
 
 
 def _variable(fields: Mapping[str, FieldInfo], name: str) -> tuple[str, bool]:
-    """The environment variable of a setting, by its name or its alias, and whether it is a secret."""
+    """Map names and aliases of settings to their environment variable, and whether it is a secret."""
     field = fields[name.lower()]
     conventional = isinstance(field.validation_alias, AliasChoices)
     variable = name.upper() if conventional else f"HACHI_{name.upper()}"
@@ -387,10 +387,11 @@ class Settings(BaseSettings):
         return value.upper() if isinstance(value, str) else value
 
     @classmethod
-    def load(cls, **given: Any) -> "Settings":
-        """Raises SettingsError in one line that names the variable."""
+    def load(cls, **values: Any) -> "Settings":
+        """Read the settings from the environment; `values` come first. Raises SettingsError in one line that
+        names the variable."""
         try:
-            return cls(**given)
+            return cls(**values)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             reason = _unreadable(cls.model_fields, str(first["loc"][0]), first)

@@ -39,7 +39,7 @@ P = ParamSpec("P")
 def _waits(
     method: Callable[Concatenate[G, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate["_Group[G]", P], T]:
-    """The same method, which waits for its result."""
+    """Turn an async method into one that waits for its result."""
 
     def call(self: "_Group[G]", /, *args: P.args, **kwargs: P.kwargs) -> T:
         return self.run(method(self.inner, *args, **kwargs))
@@ -213,7 +213,8 @@ class Companion(_Group[companion.Companion]):
         return self.run(self.inner.respond(text, user=user, answer=answer, **options))
 
     def stream(self, text: str, *, user: str | None, **options: Unpack[TurnOptions]) -> "SyncStream":
-        """The text as it is generated: `for piece in pet.stream(…)`; its `reply` afterwards."""
+        """Stream the text as it is generated: `for piece in pet.stream(…)`; its `reply` is there
+        afterwards."""
         return SyncStream(self.inner.stream(text, user=user, **options), self.run)
 
 

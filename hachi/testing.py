@@ -26,7 +26,7 @@ I_SEE = {"message": "I see.", "memories": []}
 
 
 def tool_call(name: str, **arguments: Any) -> list[Any]:
-    """An answer that calls a tool, for `AnsweringModel`."""
+    """Make an answer that calls a tool, for `AnsweringModel`."""
     return [function_call(name, arguments, call_id=f"call_{name}")]
 
 
@@ -80,7 +80,7 @@ class AnsweringModel(Model):
         return ModelResponse(output=answer, usage=Usage(), response_id=None)
 
     async def stream_response(self, *args: Any, **rest: Any) -> AsyncIterator[Any]:
-        """The same, in the events of a stream."""
+        """Answer in the events of a stream."""
         answer = await self.get_response(*args, **rest)
         async for event in ScriptedModel([answer.output]).stream_response(*args, **rest):
             yield event
@@ -99,7 +99,7 @@ class FixedClock:
         self.now += timedelta(**by)
 
 
-class OwnSettings(Settings):
+class IsolatedSettings(Settings):
     """Settings that are what a test passes, whatever the environment says."""
 
     @classmethod
@@ -113,10 +113,12 @@ class OwnSettings(Settings):
 async def temporary_companion(
     home: Path | None = None, settings: dict[str, Any] | None = None, **options: Unpack[OpenOptions]
 ) -> AsyncIterator[Companion]:
-    """A companion in a folder of its own, which is removed unless it is given as `home`. It reads nothing of
-    the environment; the stand-in answers, unless a `model` is given. No periodic job runs."""
+    """Open a companion in a new folder, which is removed at the end unless you pass it as `home`. It reads
+    nothing of the environment; the stand-in answers unless you pass a `model`. No periodic job runs."""
     with TemporaryDirectory(prefix="hachi-") as folder:
-        own = OwnSettings.load(**{"home": home or Path(folder), "embedder": "bundled", **(settings or {})})
+        own = IsolatedSettings.load(
+            **{"home": home or Path(folder), "embedder": "bundled", **(settings or {})}
+        )
         options.setdefault("periodic_jobs", False)
         async with Companion.open(own, **options) as pet:
             yield pet

@@ -9,7 +9,7 @@ _PLACE = re.compile(r"\{\{(\w+)\}\}")
 
 @cache
 def read(name: str, /) -> str:
-    """The prompt's text as it stands in the file, without the line end."""
+    """Return the text of a prompt's file, without the last line end."""
     return files("prompts").joinpath(f"{name}.md").read_text(encoding="utf-8").strip()
 
 

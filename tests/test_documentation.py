@@ -141,7 +141,7 @@ def test_the_python_page_names_the_arguments_of_a_turn_and_the_limits_of_lists()
     told = {name for line in asked.splitlines() for name in re.findall(r"`(\w+)`", line.split("|")[1])}
     assert told == {"user", "answer"} | (TurnOptions.__annotations__.keys() - {"ending"})
     told = {name for line in opened.splitlines() for name in re.findall(r"`(\w+)", line.split("|")[1])}
-    assert told == OpenOptions.__annotations__.keys() - {"surface"}
+    assert told == OpenOptions.__annotations__.keys() - {"surface", "upkeep", "upkeep_model"}
     shown = re.findall(r"^\| `(\w+)\.(\w+)` \| (\d+) \| (\d+) \|$", PAGES["python"], re.MULTILINE)
     services: dict[str, Any] = {**get_type_hints(Services), "traces": Traces}
     limits = [

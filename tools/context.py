@@ -1,4 +1,4 @@
-"""What a tool knows of the turn it is called in."""
+"""The turn in which a tool is called, as the tool sees it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -11,12 +11,12 @@ from memory.facts.writer import FactWriter
 from memory.people.tasks import Tasks
 from memory.records import Decision, Hit
 from memory.search.recall import Recall
-from tools.found import Reader
+from tools.lookup import Reader
 
 
 @dataclass(slots=True)
 class TurnContext:
-    """One for each turn. What happens in the turn is gathered in the lists."""
+    """The context of one turn. Its lists collect what the tools did."""
 
     user: str | None
     place: Place
@@ -30,45 +30,46 @@ class TurnContext:
     tasks: Tasks
     knowledge: DocumentLibrary
     knowledge_characters: int = 4_000
-    """How much of the documents one look-up brings."""
+    """Characters of documents that one search may return."""
     rendered: frozenset[str] = frozenset()
-    """The sentences of the prompt that are ours, see `prompts.echo`. No memory is one of them."""
+    """The prompt's own sentences (see `prompts.echo`), which never become memories."""
     zone: tzinfo = UTC
-    """The person's time zone, where they told it."""
+    """The person's time zone; UTC until they name one."""
     searches: list[Sequence[Hit]] = field(default_factory=list)
-    """What each search in memory brought, in order."""
+    """The hits of each search, in order."""
     lists: list[Sequence[Hit]] = field(default_factory=list)
-    """What each list of the newest brought."""
+    """The hits of each list of the newest."""
     decisions: list[Decision] = field(default_factory=list)
     asked_again: set[tuple[str, str]] = field(default_factory=set)
-    """The facts, by id, that a model wanted to replace by these texts, and was shown."""
+    """(id, new text) of each replacement that was questioned once."""
 
     @property
     def audience(self) -> Audience:
-        """What the tools may read. In private: what is the person's own or everybody's. In a place: what
-        belongs to the place, to one around it, or to everybody. For an anonymous person: nothing."""
+        """Return who reads: in private, the person and everybody's; in a place, the place, those around it
+        and everybody's; nothing for an anonymous person."""
         return Audience.of(self.user, self.place)
 
     @property
     def reader(self) -> Reader:
+        """Return who searches, with what they have seen in this turn."""
         return Reader(
             self.recall, self.audience, self.zone, self.shown, self.message_id, self.searches, self.lists
         )
 
     @property
-    def found(self) -> list[Hit]:
-        """What all searches and lists brought, with the lines around a found message."""
-        return self.reader.found
+    def all_hits(self) -> list[Hit]:
+        """Return the hits of all searches and lists, with the messages around them (score 0)."""
+        return self.reader.all_hits
 
     @property
     def hits(self) -> tuple[Hit, ...]:
-        """What the searches were for, each once; in a turn without a search, what the lists of the newest
-        brought."""
+        """Return each hit once, without the messages around it; lists count only in a turn without a
+        search."""
         hits = (hit for hits in self.searches or self.lists for hit in hits if hit.score)
         return tuple({hit.id: hit for hit in hits}.values())
 
     def origin(self) -> Provenance:
-        """Where a memory that a tool stores now comes from. The person must be known."""
+        """Return the provenance of a memory that a tool stores now. The turn must have a user."""
         assert self.user is not None, "an anonymous turn writes no memory"
         return Provenance(
             user=self.user,
@@ -78,7 +79,7 @@ class TurnContext:
             live=True,
             stated_now=True,
             said=self.text,
-            found=tuple(self.found),
+            found=tuple(self.all_hits),
             shown=self.shown,
             confirmed=frozenset(id for id, _ in self.asked_again),
         )

@@ -1,4 +1,4 @@
-"""The two ways in which a tool does not succeed. Both texts are read by the model."""
+"""The two errors of a tool. The model reads the text of both."""
 
 
 class TryAgain(Exception):
@@ -6,4 +6,4 @@ class TryAgain(Exception):
 
 
 class ToolFailed(Exception):
-    """The call was right and it did not work; trying again will not help."""
+    """The call was right and failed; trying again will not help."""

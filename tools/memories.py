@@ -1,4 +1,4 @@
-"""Looking into memory and adding to it."""
+"""The tools that search memory and add to it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -18,10 +18,11 @@ from memory.text.ttl import read_ttl
 from prompts.echo import is_echo
 from tools.context import TurnContext
 from tools.failures import ToolFailed, TryAgain
-from tools.found import cut, find, newest
+from tools.lookup import cut, find, newest
 
 
 def none_if_blank(value: Any) -> Any:
+    """Read blank text, "null" and "none" as None."""
     return None if isinstance(value, str) and value.strip().lower() in {"", "null", "none"} else value
 
 
@@ -30,7 +31,7 @@ def _as_text(value: Any) -> Any:
 
 
 def without_default(schema: dict[str, Any]) -> None:
-    """Leave the default of an argument out of what the model is told: every request carries it."""
+    """Drop the default from an argument's schema: every request carries it."""
     schema.pop("default", None)
 
 
@@ -38,8 +39,8 @@ MOST_TASKS = 50
 LONGEST_OLD = 200
 """Characters of a fact that a model is shown before it replaces it."""
 PAUSES = (0.5, 2.0)
-"""Seconds before a busy or absent database is given again what a tool is to keep."""
-NOT_KEPT = "this was not kept, since the database does not answer; say so, and do not call again for it"
+"""Seconds before a write is tried again, while the database is busy or away."""
+NOT_STORED = "this was not stored, since the database does not answer; say so, and do not call again for it"
 
 T = TypeVar("T")
 
@@ -63,7 +64,7 @@ async def search_memories(
     kind: OfKind = None,
 ) -> dict[str, Any]:
     """Search facts and messages in their own words and language; without a query,
-    the newest. A list is an excerpt: time, lines; ~ marks those around a find."""
+    the newest. A list is an excerpt: time, lines; ~ marks those around a hit."""
     if turn.user is None:
         return {"memories": [], "note": "this person is anonymous: nothing is remembered of them"}
     return await find(
@@ -75,13 +76,13 @@ async def get_recent_memories(
     turn: TurnContext,
     limit: Limit = 10,
 ) -> dict[str, Any]:
-    """The newest facts, and all open tasks: also where they ask what you remember."""
+    """List the newest facts and all open tasks; also for "what do you remember?"."""
     if turn.user is None:
         return {"memories": [], "note": "this person is anonymous: nothing is remembered of them"}
-    found = await newest(turn.reader, limit)
+    listed = await newest(turn.reader, limit)
     tasks = (await turn.tasks.list(turn.user, turn.place))[:MOST_TASKS]
     note_rows(task.id for task in tasks)
-    return found | {"open_tasks": [_task(task, turn.zone) for task in tasks]}
+    return listed | {"open_tasks": [_task(task, turn.zone) for task in tasks]}
 
 
 async def remember(
@@ -131,7 +132,7 @@ async def remember(
 
 
 async def _corrected(turn: TurnContext, written: str) -> Memory:
-    """The fact that is corrected. Raises TryAgain if there is none here."""
+    """Return the fact to correct. Raises TryAgain if the reader has none of this id."""
     try:
         return await turn.recall.memory(read_id(written), turn.audience)
     except NotFound as error:
@@ -141,8 +142,8 @@ async def _corrected(turn: TurnContext, written: str) -> Memory:
 
 
 async def _ask_again(turn: TurnContext, user: str, draft: Draft, old: Memory) -> None:
-    """Raise TryAgain with the text of the fact that is corrected, once, if it has nothing in common with the
-    new one: the id may be a wrong one."""
+    """Raise TryAgain with the old fact's text, once, if the two have nothing in common: the id may be
+    wrong."""
     asked = (old.id, draft.content)
     if asked in turn.asked_again or await turn.writer.related(draft, old, user):
         return
@@ -154,8 +155,7 @@ async def _ask_again(turn: TurnContext, user: str, draft: Draft, old: Memory) ->
 
 
 async def stored(write: Callable[[], Awaitable[T]]) -> T:
-    """What the write returns. One that a busy or absent database refuses is tried again. Raises
-    ToolFailed."""
+    """Write, and try again while the database is busy or away. Raises ToolFailed."""
     for pause in PAUSES:
         with suppress(StoreUnavailable):
             return await write()
@@ -163,7 +163,7 @@ async def stored(write: Callable[[], Awaitable[T]]) -> T:
     try:
         return await write()
     except StoreUnavailable as error:
-        raise ToolFailed(NOT_KEPT) from error
+        raise ToolFailed(NOT_STORED) from error
 
 
 def _task(task: Task, zone: tzinfo) -> dict[str, Any]:

@@ -1,10 +1,10 @@
-"""The list of tools, and how one is called with what a model wrote.
+"""Lists the tools, and calls one with the arguments that a model wrote.
 
 A tool of ours is an async function whose first argument is the `TurnContext`; its other arguments, with their
 types, defaults and descriptions, are what the model sees; its docstring tells the model what it is for. It
-returns something that JSON can hold. Nothing a model writes raises, and nothing a tool returns: what is wrong
-comes back to the model as text. An argument without a default is one the model is asked for; it may be left
-out where its `Field` has one.
+returns a value that JSON can hold. Bad arguments and bad results never raise: the model gets the error as
+text. An argument without a default is required in the schema; if its `Field` has a default, a call without it
+is accepted all the same.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ LONGEST_RESULT = 20_000
 
 @dataclass(frozen=True, eq=False)
 class Tool:
-    """What the model is told of a tool, and what runs it."""
+    """A tool: what the model is told about it, and the function that runs it."""
 
     name: str
     description: str
@@ -52,7 +52,7 @@ class Tool:
     """Unset: `TOOL_SECONDS`."""
 
     async def call(self, turn: TurnContext, written: str) -> "ToolResult":
-        """Run it with the arguments as the model wrote them."""
+        """Run the tool with the arguments as the model wrote them; an error is a result, too."""
         seconds = self.seconds or TOOL_SECONDS
         try:
             async with asyncio.timeout(seconds) as limit:
@@ -74,7 +74,7 @@ class Tool:
 
 
 def tool_of(function: Callable[..., Awaitable[Any]], seconds: float | None = None) -> Tool:
-    """The tool that an async function is, whose first argument is the `TurnContext`."""
+    """Make a tool of an async function whose first argument is the `TurnContext`."""
     parameters = [*inspect.signature(function).parameters.values()][1:]
     fields: dict[str, Any] = {
         parameter.name: parameter.annotation
@@ -85,8 +85,8 @@ def tool_of(function: Callable[..., Awaitable[Any]], seconds: float | None = Non
     arguments = lenient(create_model(function.__name__, __config__=ConfigDict(extra="ignore"), **fields))
 
     async def run(turn: TurnContext, written: str) -> ToolResult:
-        given = arguments.model_validate(read_arguments(written))
-        values = {name: getattr(given, name) for name in type(given).model_fields}
+        read = arguments.model_validate(read_arguments(written))
+        values = {name: getattr(read, name) for name in type(read).model_fields}
         return ToolResult(await function(turn, **values), ok=True)
 
     asked = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
@@ -95,24 +95,26 @@ def tool_of(function: Callable[..., Awaitable[Any]], seconds: float | None = Non
 
 
 def lenient(arguments: type[Arguments]) -> type[Arguments]:
-    """The same arguments, which take null for a default, and text with commas for a list."""
+    """Accept null where an argument has a default, and text with commas where it is a list."""
     parts, fields = arguments.model_json_schema()["properties"], arguments.model_fields
     defaulted = {n for n in parts if not fields[n].is_required() and '"null"' not in json.dumps(parts[n])}
     lists = {name for name, part in parts.items() if part.get("type") == "array"}
 
-    def as_meant(given: dict[str, Any]) -> dict[str, Any]:
-        said = {name: value for name, value in given.items() if value is not None or name not in defaulted}
-        return said | {n: said[n].split(",") for n in lists & said.keys() if isinstance(said[n], str)}
+    def as_meant(written: dict[str, Any]) -> dict[str, Any]:
+        passed = {
+            name: value for name, value in written.items() if value is not None or name not in defaulted
+        }
+        return passed | {n: passed[n].split(",") for n in lists & passed.keys() if isinstance(passed[n], str)}
 
     validators: Any = {"as_meant": model_validator(mode="before")(as_meant)}
     return create_model(arguments.__name__, __base__=arguments, __validators__=validators)
 
 
 class ToolResult:
-    """What the model gets back: a text as it is, anything else as JSON."""
+    """The result that the model reads: a text as it is, anything else as JSON."""
 
     def __init__(self, value: Any, ok: bool) -> None:
-        """Raises ToolFailed for a value that cannot be told: within the call, that is the tool's error."""
+        """Write the value as text. Raises ToolFailed if JSON cannot hold it."""
         self.text, self.ok = as_text(value), ok
 
 
@@ -121,20 +123,21 @@ def _error(text: str, **more: Any) -> ToolResult:
 
 
 def as_text(value: Any) -> str:
-    """A text as it is, anything else as JSON, at most `LONGEST_RESULT` of it. Raises ToolFailed."""
+    """Return a text as it is, anything else as JSON, cut after `LONGEST_RESULT` characters. Raises
+    ToolFailed."""
     try:
         if not isinstance(value, str):
             _refuse_iterators(value)
             value = json.dumps(to_jsonable_python(value, fallback=str), ensure_ascii=False, allow_nan=False)
         value.encode()
     except Exception as error:
-        raise ToolFailed(f"what it returned cannot be told: {str(error)[:200]}") from error
+        raise ToolFailed(f"its result cannot be written as JSON: {str(error)[:200]}") from error
     left = len(value) - LONGEST_RESULT
     return f"{value[:LONGEST_RESULT]} … [{left:,} characters left out]" if left > 0 else value
 
 
 def _refuse_iterators(value: Any) -> None:
-    """Raise TypeError for what is read only once, and may have no end."""
+    """Raise TypeError for an iterator: it can be read only once, and may have no end."""
     if isinstance(value, Iterator | AsyncIterator):
         raise TypeError(f"a {type(value).__name__}; return a list")
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
@@ -142,12 +145,12 @@ def _refuse_iterators(value: Any) -> None:
         _refuse_iterators(one)
 
 
-_UNSAID = ("title", "minLength", "maxLength", "minimum", "maximum")
-"""What a model keeps to unasked, or is told when it does not."""
+_DROPPED = ("title", "minLength", "maxLength", "minimum", "maximum")
+"""Keywords that we drop to save tokens; a violation comes back as the tool's error."""
 
 
 def _schema(arguments: type[BaseModel], asked: Sequence[str]) -> dict[str, Any]:
-    """JSON schema of the arguments, as much of it as a model needs: every request carries it."""
+    """Return the JSON schema of the arguments, as short as a model can use: every request carries it."""
     whole = arguments.model_json_schema()
     properties = {name: _shortened(part, name in asked) for name, part in whole["properties"].items()}
     parts = {"required": list(asked)} if asked else {}
@@ -156,16 +159,15 @@ def _schema(arguments: type[BaseModel], asked: Sequence[str]) -> dict[str, Any]:
 
 
 def _shortened(part: dict[str, Any], asked: bool) -> dict[str, Any]:
-    """The schema of one argument. One that the model is asked for has its default for a model that leaves it
-    out all the same; null is borne with."""
-    said = {name: value for name, value in part.items() if name not in _UNSAID}
-    if asked or said.get("default") in (None, "", []):
-        said.pop("default", None)
-    either = said.get("anyOf", ())
+    """Shorten the schema of one argument. A required one may be null where it has a default."""
+    short = {name: value for name, value in part.items() if name not in _DROPPED}
+    if asked or short.get("default") in (None, "", []):
+        short.pop("default", None)
+    either = short.get("anyOf", ())
     if len(either) == 2 and either[1] == {"type": "null"} and "type" in either[0]:
-        del said["anyOf"]
-        said = either[0] | ({"type": [either[0]["type"], "null"]} if asked else {}) | said
-    return said
+        del short["anyOf"]
+        short = either[0] | ({"type": [either[0]["type"], "null"]} if asked else {}) | short
+    return short
 
 
 TOOLS: tuple[Tool, ...] = tuple(
@@ -174,15 +176,15 @@ TOOLS: tuple[Tool, ...] = tuple(
 )
 
 
-_NOT_MENDED = {
+_BEYOND_REPAIR = {
     "recursion limit": "the arguments are nested too deep",
     "EOF while parsing a string": "the arguments end in the middle of a text; call again with all of it",
 }
-"""What cannot be made good, by the words of the reader's error; what to say of it."""
+"""Faults that cannot be repaired, by the words of pydantic's error; what to answer."""
 
 
 def nested_too_deep(written: str) -> bool:
-    """Whether JSON, broken or not, has more levels than can be read: 200."""
+    """Return whether JSON, broken or not, has more levels than pydantic reads (200)."""
     try:
         from_json(written)
     except ValueError as error:
@@ -191,14 +193,14 @@ def nested_too_deep(written: str) -> bool:
 
 
 def read_arguments(written: str) -> dict[str, Any]:
-    """The JSON object a model wrote, mended where it is broken. Raises TryAgain for none, for several, which
-    were meant as so many calls, and for one whose text was cut."""
+    """Read the JSON object that a model wrote, and repair a broken one. Raises TryAgain for none, for several
+    (they were meant as several calls), and for one whose text was cut off."""
     try:
         value = from_json(written) if written.strip() else {}
     except ValueError as error:
-        for sign, told in _NOT_MENDED.items():
+        for sign, advice in _BEYOND_REPAIR.items():
             if sign in str(error):
-                raise TryAgain(told) from None
+                raise TryAgain(advice) from None
         value = _mended(written)
     if not isinstance(value, dict):
         raise TryAgain("the arguments must be one JSON object")
@@ -206,7 +208,7 @@ def read_arguments(written: str) -> dict[str, Any]:
 
 
 def _mended(written: str) -> Any:
-    """What the repairer makes of it; of objects that follow one another, a list unless they are the same."""
+    """Repair the text. Objects in a row become a list, unless all are the same."""
     values, rest = list[Any](), written.lstrip()
     with suppress(ValueError):
         while rest.startswith("{"):
@@ -221,10 +223,10 @@ _DECODER = json.JSONDecoder()
 
 
 def _explain(error: ValidationError) -> str:
-    """Each fault with the argument's name and what was given, short enough for a prompt."""
+    """Name each wrong argument with what was passed, short enough for a prompt."""
     faults = []
     for fault in error.errors(include_url=False):
         where = ".".join(str(part) for part in fault["loc"])
-        given = "" if fault["type"] == "missing" else f" (you gave {str(fault['input'])[:80]!r})"
-        faults.append(f"{where}: {fault['msg'][:1].lower()}{fault['msg'][1:]}{given}")
+        passed = "" if fault["type"] == "missing" else f" (you gave {str(fault['input'])[:80]!r})"
+        faults.append(f"{where}: {fault['msg'][:1].lower()}{fault['msg'][1:]}{passed}")
     return "; ".join(faults)

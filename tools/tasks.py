@@ -1,4 +1,4 @@
-"""Keeping track of what somebody has to do."""
+"""The tool that keeps a person's tasks."""
 
 from datetime import datetime
 from functools import partial
@@ -16,8 +16,8 @@ from tools.failures import ToolFailed, TryAgain
 from tools.memories import none_if_blank, stored
 
 
-def _plain(schema: dict[str, Any]) -> None:
-    """The model is asked to choose; that null is borne with need not be said."""
+def _choices(schema: dict[str, Any]) -> None:
+    """Show the model the choices alone; null is accepted without saying so."""
     schema.pop("anyOf", None)
     schema.update(type="string", enum=[*get_args(TaskStatus)])
 
@@ -31,7 +31,7 @@ async def update_task(
     status: Annotated[
         TaskStatus | None,
         BeforeValidator(none_if_blank),
-        Field(default=None, json_schema_extra=_plain),
+        Field(default=None, json_schema_extra=_choices),
     ],
     due: Annotated[
         str | None,
@@ -39,9 +39,9 @@ async def update_task(
         Field(description='"in 20 minutes" or ISO 8601 by their clock; "never" removes it'),
     ] = None,
 ) -> dict[str, Any]:
-    """What the person has to do or be reminded of. Without an id: the open task of these words, else a
-    new one. Where several fit nothing changes, and they are listed; if one in `close` was meant, change that
-    and finish the new one. Tell times with their zone."""
+    """Keep what the person has to do or be reminded of. Without an id: the open task in these words, else a
+    new one. If several fit nothing changes, and they are listed; if one in `close` was meant, change that and
+    finish the new one. Say times with their zone."""
     if turn.user is None:
         raise ToolFailed("this person is anonymous: no task can be kept for them")
     if id is None and not description.strip():

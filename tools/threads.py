@@ -1,4 +1,4 @@
-"""Threads for the sync tools of a program, apart from those that the model's client needs."""
+"""Runs the sync tools of a program in threads of their own, so that they block nothing else."""
 
 import asyncio
 import threading
@@ -10,28 +10,28 @@ from typing import Any
 from tools.failures import ToolFailed
 
 MOST = 32
-"""Threads of one process: a call that never ends keeps its own, since nobody can end it."""
+"""Threads of one process. A call that never ends keeps its thread: Python cannot stop one."""
 WAIT_SECONDS = 5.0
 """How long a call waits for a thread."""
 _POLL_SECONDS = 0.02
 _free = threading.BoundedSemaphore(MOST)
 
 
-def all_taken() -> bool:
-    """Whether no thread is free, as calls of tools do not end."""
-    if taken := not _free.acquire(blocking=False):
-        return taken
+def exhausted() -> bool:
+    """Return whether every thread is busy with a call that does not end."""
+    if not _free.acquire(blocking=False):
+        return True
     _free.release()
     return False
 
 
 async def in_thread(function: Callable[[], Any]) -> Any:
-    """What the function returns or raises, in a thread of its own. Raises ToolFailed if none gets free."""
+    """Run the function in a thread of its own. Raises ToolFailed if none becomes free."""
     loop = asyncio.get_running_loop()
     give_up = loop.time() + WAIT_SECONDS
     while not _free.acquire(blocking=False):
         if loop.time() > give_up:
-            raise ToolFailed(f"all {MOST} threads of tools are taken by calls that do not end")
+            raise ToolFailed(f"all {MOST} threads for tools are busy with calls that do not end")
         await asyncio.sleep(_POLL_SECONDS)
     ended, run = loop.create_future(), copy_context().run
 

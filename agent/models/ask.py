@@ -19,7 +19,7 @@ from openai.types.responses import ResponseCompletedEvent
 from agent.models.call_record import recorded_call
 from agent.models.choice.choose import ChosenModel
 from agent.models.choice.fallback import both_failed, changes_over, pause_before, tries_again
-from agent.models.failures import NO_ANSWER, KnownFailure, server_fault
+from agent.models.failures import NO_ANSWER, ExplainedFailure, server_fault
 
 BOUNDS = frozenset({"minLength", "maxLength", "minItems", "maxItems"})
 
@@ -39,7 +39,7 @@ async def ask(chosen: ChosenModel, name: str, question: str, schema: dict[str, A
         try:
             return await _ask(chosen.fallback, name, question, schema)
         except Exception as then:
-            if server_fault(then, chosen.fallback.source) is None and not isinstance(then, KnownFailure):
+            if server_fault(then, chosen.fallback.source) is None and not isinstance(then, ExplainedFailure):
                 raise
             raise both_failed(chosen, error, then) from then
 

@@ -10,7 +10,7 @@ from agents.exceptions import ModelTimeoutError
 from agents.models.interface import Model
 
 from agent.errors import ModelUnavailable
-from agent.models.failures import KnownFailure
+from agent.models.failures import ExplainedFailure
 from memory.process.breaker import Breaker, CircuitOpen
 
 
@@ -39,7 +39,7 @@ class BreakerModel(Model):
         return answer
 
     async def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-        """The events. From the first one on, the server has answered."""
+        """Yield the events. From the first one on, the server has answered."""
         events = self.inner.stream_response(*args, **kwargs)
         async with self._slot():
             try:
@@ -58,7 +58,7 @@ class BreakerModel(Model):
             with self._breaker.calling(self._blame):
                 return await self._in_time(call())
         except CircuitOpen as error:
-            failure = KnownFailure(str(error))
+            failure = ExplainedFailure(str(error))
             failure.error = ModelUnavailable(str(error))
             failure.error.retry_after = error.seconds
             raise failure from error

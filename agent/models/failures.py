@@ -24,7 +24,7 @@ BROKEN_OFF = frozenset({"RemoteProtocolError", "ReadError", "WriteError"})
 """Errors of httpx once a connection was there. The client imports it under either of two names."""
 
 
-class KnownFailure(AgentsException):
+class ExplainedFailure(AgentsException):
     """A failure whose ModelError is already known, as in a replay."""
 
     error: ModelError | BadInput
@@ -45,7 +45,7 @@ def _explained(error: Exception, settings: Settings, brought: str) -> HachiError
         result = error.guardrail_result
         why = f": {told}" if (told := result.output.output_info) else ""
         return GuardrailTripped(f"the guardrail {result.guardrail.get_name()} stopped the turn{why}")
-    if isinstance(error, KnownFailure):
+    if isinstance(error, ExplainedFailure):
         return error.error
     if known := next((one for one in (error, error.__cause__) if isinstance(one, HachiError)), None):
         return known  # of a program's own model, guardrail or hook
@@ -90,7 +90,7 @@ def _refused(error: openai.APIStatusError, settings: Settings, where: str) -> Mo
 def server_fault(error: Exception, settings: Settings | None) -> str | None:
     """Return why the server failed, in one line; None if it works and refuses this request. Without settings
     the model is the caller's own."""
-    if isinstance(error, KnownFailure) or getattr(error, "status_code", None) in ABOUT_THE_REQUEST:
+    if isinstance(error, ExplainedFailure) or getattr(error, "status_code", None) in ABOUT_THE_REQUEST:
         return None
     if isinstance(error, openai.APIStatusError) and too_long(error):
         return None

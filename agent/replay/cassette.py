@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from agent.errors import BadInput, ModelError, ModelRejected, ModelUnavailable
 from agent.models.choice.fallback import ChangedOver
-from agent.models.failures import KnownFailure
+from agent.models.failures import ExplainedFailure
 from agent.tracing.render.text import parsed_json
 from agent.tracing.trace import TURN, Trace, last_attempt, read_data, usage_of, was_stopped
 from agent.turn.context.gather import BuiltContext
@@ -86,12 +86,12 @@ def _steps(calls: Sequence[Span], trace: Trace, most: int | None) -> list[ModelS
         if most == 0:
             break
         replaced = bool(call.error and then and then.name != call.name)
-        found.append(_step(call, trace, ChangedOver if replaced else KnownFailure))
+        found.append(_step(call, trace, ChangedOver if replaced else ExplainedFailure))
         most = most and most - (not replaced)
     return found
 
 
-def _step(call: Span, trace: Trace, raises: type[KnownFailure]) -> ModelStep:
+def _step(call: Span, trace: Trace, raises: type[ExplainedFailure]) -> ModelStep:
     if call.error is not None:
         return _failing(call.error, trace.root.error or "", raises)
     counted = usage_of([call])
@@ -105,7 +105,7 @@ def _no_more(trace: Trace, number: int) -> ModelStep:
     return _failing(f"NotRecorded: call {number} is not in the trace: the recorded turn made fewer", "")
 
 
-def _failing(error: str, turn_error: str, raises: type[KnownFailure] = KnownFailure) -> ModelStep:
+def _failing(error: str, turn_error: str, raises: type[ExplainedFailure] = ExplainedFailure) -> ModelStep:
     """Return a step that raises an exception with the recorded name and text, which the turn reports as it
     reported the recorded one."""
     name, _, text = error.partition(": ")
@@ -113,7 +113,7 @@ def _failing(error: str, turn_error: str, raises: type[KnownFailure] = KnownFail
         return ModelStep.respond(_cancelled)
     kind, _, meaning = turn_error.partition(": ")
     reported = REPORTED.get(kind)
-    raised: KnownFailure = type(name, (raises,), {})(text)
+    raised: ExplainedFailure = type(name, (raises,), {})(text)
     raised.error = reported(meaning) if reported else ModelUnavailable(meaning or text)
     return ModelStep.raise_error(raised)
 

@@ -13,7 +13,7 @@ from memory.forgetting.expiry import expire
 from memory.index.worker import Progress
 from memory.records import Memory
 from memory.sql.keys import Keys
-from tools.threads import MOST, all_taken
+from tools.threads import MOST, exhausted
 
 if TYPE_CHECKING:
     from agent.wiring.components import Components
@@ -31,7 +31,7 @@ class HealthService:
         while all of their threads are taken."""
         breakers = {**self.parts.breakers, **self.parts.extensions.breakers}
         names = [name for name, breaker in breakers.items() if breaker.state != "closed"]
-        return [*names, f"tools: all {MOST} threads are taken"] if all_taken() else names
+        return [*names, f"tools: all {MOST} threads are taken"] if exhausted() else names
 
     async def revision(self) -> str | None:
         """The revision of the database's schema. Raises StoreUnavailable."""

@@ -60,7 +60,7 @@ from memory.records import (
 )
 from memory.text.ttl import describe
 from tools.failures import TryAgain
-from tools.found import Reader, find, newest
+from tools.lookup import Reader, find, newest
 
 if TYPE_CHECKING:
     from agent.wiring.components import Components

@@ -61,13 +61,13 @@ class TurnModel(Model):
         form: AnswerForm | None = None,
         settings_for: Callable[[ChosenModel], ModelSettings] | None = None,
         *,
-        plain: bool = False,
+        as_text: bool = False,
     ) -> None:
-        """With a `form` the answer is that JSON object, in place of the usual one; `plain` it is text. The
+        """With a `form` the answer is that JSON object, in place of the usual one; `as_text` it is text. The
         second model is asked with the settings that `settings_for` returns."""
         self._chosen = chosen
         self._settings_for = settings_for
-        self._plain = plain
+        self._as_text = as_text
         self._failed: tuple[ChosenModel, Exception] | None = None
         """The first model and its last failure, once the second is asked."""
         self._items_before = 0
@@ -236,10 +236,10 @@ class TurnModel(Model):
         return schema and bool(self.form and self.form.schema and self.form.strict)
 
     def _schema(self, tools: list[Any]) -> AgentOutputSchemaBase | None:
-        plain = self._plain and self.form is None
+        as_text = self._as_text and self.form is None
         fit = self._chosen.fit
         offered = tools and not self._chosen.schema_beside_tools and (fit is None or fit.tools)
-        if plain or self._chosen.structured != "schema" or offered:
+        if as_text or self._chosen.structured != "schema" or offered:
             return None
         if self.form is None:
             return ANSWER_SCHEMA if self._chosen.bounded else ANSWER_SCHEMA.without_bounds

@@ -55,7 +55,7 @@ class AnswerStore:
         self,
         received: ReceivedMessage,
         built: BuiltContext,
-        found: Sequence[Hit],
+        hits: Sequence[Hit],
         answer: Answer | Sequence[Item],
         trace: str,
         forget: Sequence[ForgetCandidate] | None = None,
@@ -65,14 +65,14 @@ class AnswerStore:
         request = received.request
         if request.user is None:
             return Stored()
-        told_in, ids = built.prompt.known.message_ids, frozenset(hit.id for hit in found)
-        facts = [*built.facts, *(hit.memory for hit in found if hit.memory)]
+        profile_ids, ids = built.prompt.known.message_ids, frozenset(hit.id for hit in hits)
+        facts = [*built.facts, *(hit.memory for hit in hits if hit.memory)]
         # A forgetting holds these locks alone: it finds what is stored here, or this finds what is gone.
         async with self.parts.database.write(lock=request.audience.keys, shared=True) as connection:
             now = self.parts.clock()
             over = [one for one in facts if one.expires_at and one.expires_at <= now]
             expired = {one.id: one.message_id for one in over if one.message_id}
-            sources = ReplySources(built.sources, told_in, request.audience, ids, expired)
+            sources = ReplySources(built.sources, profile_ids, request.audience, ids, expired)
             if not isinstance(answer, Answer):
                 await self._store_calls(connection, received, sources, answer)
                 return Stored()
@@ -83,7 +83,7 @@ class AnswerStore:
             traced: dict[str, Any] = {"trace": trace} if reply else {}
             job, due = None, None
             if reply and answer.memories:
-                payload = store_memories_payload(answer.memories, request, received.id, found, built.sources)
+                payload = store_memories_payload(answer.memories, request, received.id, hits, built.sources)
                 job = await self.parts.queue.add(
                     connection, STORE_MEMORIES, request.user, payload | traced, now, ours=True
                 )

@@ -88,27 +88,27 @@ def server_name(server: "MCPServer") -> str:
 
 
 def extensions(
-    given: "Sequence[OwnTool]",
+    added: "Sequence[OwnTool]",
     only: Sequence[str] | None,
     guardrails: Sequence[Any] = (),
     hooks: Any = None,
     mcp: McpFile | None = None,
 ) -> Extensions:
-    """Of Hachi's tools those named in `only`, all if it is None, the `given` ones, and those of the servers
-    that a file names. Raises BadInput."""
+    """Collect the tools of a companion: Hachi's own (those in `only`, or all), those `added`, and those of
+    the MCP servers in a file. Raises BadInput."""
     ours = {tool.name: tool for tool in TOOLS}
     if unknown := sorted({*(only or ())} - ours.keys()):
         raise BadInput(f"only_tools: there is no tool {unknown[0]!r}; there are {', '.join(ours)}")
     tools = {name: tool for name, tool in ours.items() if only is None or name in only}
     servers: list[Any] = []
-    for one in given:
+    for one in added:
         if _from_sdk("agents.mcp", "MCPServer", one):
             servers.append(one)
             continue
-        added = _made(one)
-        if added.name in tools:
-            raise BadInput(f"tools: there are two of the name {added.name!r}; give one another name")
-        tools[added.name] = added
+        made = _made(one)
+        if made.name in tools:
+            raise BadInput(f"tools: two have the name {made.name!r}; rename one")
+        tools[made.name] = made
     connections = [Connection(name, one, mcp.admins) for name, one in mcp.servers.items()] if mcp else []
     return Extensions(
         (*tools.values(),),
@@ -122,7 +122,7 @@ def extensions(
 
 
 def tools_named(names: str) -> list[Any]:
-    """What the setting `tools` names, as `module:name`, between blanks. A module may be in the working
+    """Load what the setting `tools` names: `module:name`, between blanks. A module may be in the working
     directory. Raises SettingsError."""
     found = []
     if names and os.getcwd() not in sys.path and "" not in sys.path:
@@ -137,14 +137,14 @@ def tools_named(names: str) -> list[Any]:
 
 
 @overload
-def tool(given: Any, *, name: str = "", description: str = "", timeout: Seconds | None = None) -> Tool: ...
+def tool(function: Any, *, name: str = "", description: str = "", timeout: Seconds | None = None) -> Tool: ...
 @overload
 def tool(
     *, name: str = "", description: str = "", timeout: Seconds | None = None
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 @reads_arguments
 def tool(
-    given: Any = None, *, name: str = "", description: str = "", timeout: Seconds | None = None
+    function: Any = None, *, name: str = "", description: str = "", timeout: Seconds | None = None
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a tool of a typed function, sync or async, or of a function tool of the Agents SDK; also as a
     decorator. The docstring tells the model what it is for, unless there is a `description`.
@@ -155,7 +155,7 @@ def tool(
     BadInput.
     """
     made = partial(_made, name=name, description=description, timeout=timeout)
-    return made if given is None else made(given)
+    return made if function is None else made(function)
 
 
 def _made(given: Any, name: str = "", description: str = "", timeout: float | None = None) -> Tool:
@@ -195,7 +195,8 @@ def _made(given: Any, name: str = "", description: str = "", timeout: float | No
 
 
 def _result_of(function: Callable[..., Any], **values: Any) -> Any:
-    """What a sync tool returns, as it is told: to write much as JSON takes long. An awaitable as it is."""
+    """Write the result of a sync tool as text, in its thread, since much JSON takes long. An awaitable
+    stays."""
     result = function(**values)
     return result if inspect.isawaitable(result) else as_text(result)
 
@@ -230,7 +231,7 @@ def _signature(function: Callable[..., Any], name: str) -> tuple[inspect.Paramet
 
 
 def _named(guardrail: Any) -> Any:
-    """The guardrail; where it fails, the error names it."""
+    """Return the guardrail, with its name in the error if it fails."""
     from agents import GuardrailFunctionOutput
 
     name = guardrail.get_name()
@@ -248,7 +249,7 @@ def _named_hooks(hooks: "RunHooks[Any]") -> "RunHooks[Any]":
 
 
 def _naming(what: str, function: Callable[..., Any], returns: type = object) -> Callable[..., Any]:
-    """The function; what it raises becomes a HachiError that says `what` failed."""
+    """Return the function with its exceptions turned into a HachiError that says `what` failed."""
 
     async def call(*given: Any, **more: Any) -> Any:
         try:
@@ -266,7 +267,7 @@ def _naming(what: str, function: Callable[..., Any], returns: type = object) -> 
 
 
 def _from_sdk(module: str, name: str, given: Any) -> bool:
-    """Whether it is of this class of the Agents SDK, which takes seconds to import: not if nobody did."""
+    """Return whether it is of this class of the Agents SDK. Does not import the SDK, which takes seconds."""
     there = sys.modules.get(module)
     return there is not None and isinstance(given, getattr(there, name))
 

@@ -131,7 +131,7 @@ def _worded_so(hits: Sequence[Hit], text: str) -> list[Hit]:
 
 
 def _without_sources(hits: Sequence[Hit]) -> list[Hit]:
-    """The hits without the messages from which a found fact came: they are forgotten with it."""
+    """Return the hits without the messages from which a fact among them came: they are forgotten with it."""
     sources = {hit.memory.message_id for hit in hits if hit.memory}
     return [hit for hit in hits if hit.id not in sources]
 

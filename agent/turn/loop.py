@@ -53,7 +53,7 @@ from agent.types.events import MemoryDecided, TextWritten, ThoughtWritten, ToolE
 from memory.process.spans import first_letter, note, span
 from prompts import render
 from tools.context import TurnContext
-from tools.found import Entry, cut
+from tools.lookup import Entry, cut
 from tools.registry import TOOLS, Tool, ToolResult, read_arguments
 
 CALL_ID = 9
@@ -100,7 +100,7 @@ class _Run:
     on_event: OnEvent | None = None
     earlier: Sequence[str] = ()
     """What was said before in the conversation, as the model is shown it."""
-    plain: bool = False
+    as_text: bool = False
     """Whether the answer is to be plain text, as the window is small."""
     states: Mapping[str, str] = field(default_factory=dict)
     """What the provider wants back with each call, by its id."""
@@ -146,7 +146,7 @@ async def run_agent(
     agent.model_settings = chosen.settings.resolve(parameters(settings))
     agent.input_guardrails = [one for one in added.guardrails if isinstance(one, InputGuardrail)]
     agent.output_guardrails = [one for one in added.guardrails if isinstance(one, OutputGuardrail)]
-    model = TurnModel(chosen, settings.max_turns, client.form, settings_for, plain=narrow)
+    model = TurnModel(chosen, settings.max_turns, client.form, settings_for, as_text=narrow)
     earlier = [str(item["content"]) for item in said[:-1] if "content" in item]
     run = _Run(turn, [tool.name for tool in agent.tools], on_event, earlier, narrow, model.states)
     config = copy(_CONFIG)
@@ -208,7 +208,7 @@ async def _answer(
     if on_event:
         extract = partial(FormStream, model.enforced) if client.form else MessageStream
         shown = ShownText(
-            _text_shown(on_event), extract, stops, run.turn.rendered, one_object=client.form is not None
+            _text_shown(on_event), extract, stops, run.turn.rendered, object_only=client.form is not None
         )
     result = await _result(agent, arguments, shown)
     try:
@@ -298,7 +298,7 @@ async def _read(result: RunResultBase, run: _Run, form: AnswerForm | None, cut: 
         if not answer.message and (cut or not form):
             answer = replace(answer, message=_quoted(run) or (CUT_SHORT if cut else FALLBACK))
         if here:
-            formed = cut or run.plain or form is not None or well_formed(raw) is not None
+            formed = cut or run.as_text or form is not None or well_formed(raw) is not None
             here.data |= {"answer": answer, "well_formed": formed} | ({"cut": True} if cut else {})
             read = [run.turn.text, *run.earlier, *(call.result for call in run.called)]
             if doubtful := unsupported(answer.memories, read):

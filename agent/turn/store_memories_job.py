@@ -25,17 +25,17 @@ def store_memories_payload(
     drafts: Sequence[Draft],
     incoming: TurnRequest,
     message_id: str | None,
-    found: Sequence[Hit],
+    hits: Sequence[Hit],
     sources: Iterable[str] = (),
 ) -> dict[str, Any]:
     """Return the payload: an answer's memories[], which no row has yet, and the ids of what they rest on:
-    the message, what the tools brought (`found`), and what the prompt was written from (`sources`)."""
+    the message, what the tools brought (`hits`), and what the prompt was written from (`sources`)."""
     return {
         "drafts": [asdict(draft) for draft in drafts],
         "place": list(incoming.place.path),
         "said_at": incoming.sent_at.isoformat(),
         "message_id": message_id,
-        "found": {kind: sorted(hit.id for hit in found if hit.kind == kind) for kind in FOUND},
+        "found": {kind: sorted(hit.id for hit in hits if hit.kind == kind) for kind in FOUND},
         "shown": sorted(sources),
     }
 

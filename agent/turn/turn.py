@@ -203,7 +203,7 @@ async def _store(deps: TurnDependencies, answered: _Answered, trace: str) -> Sto
     """Store the answer. No time limit ends this: who is told of none may ask again what has been stored."""
     received, built, tools, result, forget = answered
     calls = (*result.our_calls, *result.client_calls) if result.client_calls else None
-    stored = await deps.answers.store(received, built, tools.found, calls or result.answer, trace, forget)
+    stored = await deps.answers.store(received, built, tools.all_hits, calls or result.answer, trace, forget)
     found = sum(map(bool, tools.searches))
     deps.context.parts.figures.count(
         "", {"turn searches": len(tools.searches), "turn searches that found": found}

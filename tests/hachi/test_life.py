@@ -11,7 +11,7 @@ import pytest
 
 import hachi.sync
 from hachi import BadInput, Companion, ModelRejected, ModelUnavailable, NotFound, NotOpen
-from hachi.testing import AnsweringModel, OwnSettings
+from hachi.testing import AnsweringModel, IsolatedSettings
 
 Opened = Callable[..., AbstractAsyncContextManager[Companion]]
 
@@ -32,11 +32,11 @@ CALLS: list[Callable[[Companion], Any]] = [
 
 
 @pytest.fixture
-def settings(home: Path, light_embedder: None) -> OwnSettings:
-    return OwnSettings(home=home, embedder="bundled")
+def settings(home: Path, light_embedder: None) -> IsolatedSettings:
+    return IsolatedSettings(home=home, embedder="bundled")
 
 
-async def test_a_companion_may_be_started_and_closed_without_a_block(settings: OwnSettings) -> None:
+async def test_a_companion_may_be_started_and_closed_without_a_block(settings: IsolatedSettings) -> None:
     pet = await Companion.start(settings, periodic_jobs=False)
     await pet.remember("Ana rows", user="ana")
     await pet.close()
@@ -64,13 +64,13 @@ async def test_another_event_loop_is_refused_at_once(hachi_companion: Opened) ->
     assert back.message == "I see."
 
 
-def test_a_stream_may_be_asked_for_where_no_loop_runs(settings: OwnSettings) -> None:
+def test_a_stream_may_be_asked_for_where_no_loop_runs(settings: IsolatedSettings) -> None:
     with hachi.sync.Companion.open(settings, periodic_jobs=False) as pet:
         assert aiter(pet.inner.stream("hello", user="ana").events())
 
 
 def test_a_loop_that_ends_before_the_companion_is_closed_ends_quietly_and_loses_nothing(
-    settings: OwnSettings, caplog: pytest.LogCaptureFixture
+    settings: IsolatedSettings, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def leave() -> None:
         pet = await Companion.start(settings)
@@ -86,7 +86,7 @@ def test_a_loop_that_ends_before_the_companion_is_closed_ends_quietly_and_loses_
 
 
 @pytest.fixture
-def pet(settings: OwnSettings) -> Iterator[hachi.sync.Companion]:
+def pet(settings: IsolatedSettings) -> Iterator[hachi.sync.Companion]:
     model = AnsweringModel({"message": "Hello.", "memories": []}, then={"message": "I see.", "memories": []})
     with hachi.sync.Companion.open(settings, model=model, periodic_jobs=False) as opened:
         yield opened
@@ -111,7 +111,7 @@ def test_a_stream_that_is_left_early_ends_its_turn(pet: hachi.sync.Companion) ->
     assert pet.respond("hello", user="ana").message == "I see."
 
 
-def test_a_closed_one_refuses_and_one_that_cannot_open_leaves_no_thread(settings: OwnSettings) -> None:
+def test_a_closed_one_refuses_and_one_that_cannot_open_leaves_no_thread(settings: IsolatedSettings) -> None:
     pet = hachi.sync.Companion.start(settings, periodic_jobs=False)
     pet.close()
     pet.close()
@@ -129,7 +129,7 @@ def test_a_group_has_every_method_of_the_other_door(pet: hachi.sync.Companion, g
 
 
 def test_a_call_on_the_companions_own_loop_is_refused_and_does_not_wait_for_itself(
-    settings: OwnSettings,
+    settings: IsolatedSettings,
 ) -> None:
     with hachi.sync.Companion.open(settings, periodic_jobs=False) as opened:
 
@@ -140,7 +140,9 @@ def test_a_call_on_the_companions_own_loop_is_refused_and_does_not_wait_for_itse
             opened.run(ask())
 
 
-async def test_an_error_of_hachis_that_an_own_model_raises_stays_what_it_is(settings: OwnSettings) -> None:
+async def test_an_error_of_hachis_that_an_own_model_raises_stays_what_it_is(
+    settings: IsolatedSettings,
+) -> None:
     model = AnsweringModel(ModelRejected("no key"), RuntimeError("no\nluck"))
     async with Companion.open(settings, model=model, periodic_jobs=False) as pet:
         with pytest.raises(ModelRejected, match="no key"):

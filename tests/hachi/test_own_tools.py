@@ -194,7 +194,7 @@ async def test_sync_tools_that_hang_keep_threads_of_their_own_and_are_named(hach
         goes_on.set()
         await asyncio.to_thread(threads._free.acquire)
     assert sorted(call.result for call in reply.tools) == [
-        '{"error": "all 32 threads of tools are taken by calls that do not end"}',
+        '{"error": "all 32 threads for tools are busy with calls that do not end"}',
         *['{"error": "hang did not end within 0.3 s; go on without it"}'] * 2,
     ]
 
@@ -235,8 +235,8 @@ def of_a_class(basket: Basket) -> str:
         ([silent], "silent says nothing"),
         ([many], "many must say what towns is"),
         ([unknown], "the types of unknown cannot be read"),
-        ([get_weather, get_weather], "two of the name 'get_weather'"),
-        ([tool(silent, name="remember", description="x")], "two of the name 'remember'"),
+        ([get_weather, get_weather], "two have the name 'get_weather'"),
+        ([tool(silent, name="remember", description="x")], "two have the name 'remember'"),
         (["get_weather"], "is no function"),
         ([lambda town: town], "is no function with a name"),
     ],

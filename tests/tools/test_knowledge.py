@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from memory.audience import Place
 from memory.documents.quote import display_names
-from tools.found import SEEN
+from tools.lookup import SEEN
 
 CHANNEL = Place(("acme", "general"))
 BOATS = """# Boats

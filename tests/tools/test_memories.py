@@ -10,7 +10,7 @@ import pytest
 from agent.turn.turn import receive
 from agent.types import TurnRequest
 from memory.audience import PRIVATE, Place
-from tools.found import NEWEST_ONLY, NOTHING, NOTHING_NEW, NOTHING_YET, SEEN
+from tools.lookup import NEWEST_ONLY, NOTHING, NOTHING_NEW, NOTHING_YET, SEEN
 
 CHANNEL = Place(("acme", "general"))
 
@@ -48,7 +48,7 @@ async def test_what_is_remembered_is_found(turn, clock):
     assert (memory["id"], memory["kind"], memory["content"]) == (kept["id"], "memory", "Ana is in Rome")
     assert (memory["subjects"], memory["at"]) == (["ana", "rome"], f"{clock():%a %d %b %Y %H:%M}")
     assert memory["expires"] == f"{clock() + timedelta(days=7):%a %d %b %Y %H:%M}"
-    assert [hit.id for hit in turn.context.found] == [decision.id]
+    assert [hit.id for hit in turn.context.all_hits] == [decision.id]
     stored = await turn.pet.memories.get(kept["id"], user="ana")
     assert (stored.type, stored.importance, stored.source) == ("insight", 0.7, "conversation")
 
@@ -62,7 +62,7 @@ async def test_messages_are_found_with_their_author_cut_and_not_those_in_the_pro
     assert at == "Thu 01 May 2025 10:00"
     assert line.startswith("Bob: the boat is green")
     assert line.endswith(" … (7,500 more characters)")
-    [hit] = turn.context.found
+    [hit] = turn.context.all_hits
     nothing = {"memories": [], "note": NOTHING_NEW, "ok": True}
     for again in (turn, turn_of("ana", shown=frozenset({hit.id}))):
         assert await again.call("search_memories", query="boat") == nothing

@@ -138,14 +138,14 @@ CYCLE.append(CYCLE)
         ({"degrees": float("nan")}, "not JSON compliant"),
     ],
 )
-async def test_what_cannot_be_told_is_the_error_of_the_tool(returned, why):
+async def test_a_result_that_json_cannot_hold_is_the_error_of_the_tool(returned, why):
     async def odd(turn: TurnContext) -> Any:
         """Return it."""
         return returned
 
     result = await tool_of(odd).call(ANA, "{}")
     assert (result.ok, json.loads(result.text).keys()) == (False, {"error"})
-    assert json.loads(result.text)["error"].startswith("what it returned cannot be told: ")
+    assert json.loads(result.text)["error"].startswith("its result cannot be written as JSON: ")
     assert why in result.text
 
 

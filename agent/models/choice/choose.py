@@ -128,7 +128,7 @@ def choose_model(
         breaker,
         lambda error: server_fault(error, settings),
         settings.model_timeout,
-        partial(slots.taken, for_people=not consolidates),
+        partial(slots.slot, for_people=not consolidates),
     )
     return ChosenModel(
         name,

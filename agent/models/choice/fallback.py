@@ -12,7 +12,7 @@ import openai
 from agents.models._retry_runtime import get_retry_after
 
 from agent.errors import ModelError, ModelUnavailable
-from agent.models.failures import KnownFailure, model_error, server_fault, worth_waiting
+from agent.models.failures import ExplainedFailure, model_error, server_fault, worth_waiting
 from agent.models.wire.errors import no_money
 from memory.process.breaker import CircuitOpen
 
@@ -24,7 +24,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.5, 8.0
 """Seconds between tries."""
 
 
-class ChangedOver(KnownFailure):
+class ChangedOver(ExplainedFailure):
     """A recorded call after which the second model was asked."""
 
 
@@ -58,7 +58,7 @@ def both_failed(first: "ChosenModel", error: Exception, then: Exception) -> Exce
     assert first.fallback is not None
     explained = _explained(first.fallback, then)
     why = f"{_explained(first, error)}; the fallback model: {explained}"
-    failure = KnownFailure(why)
+    failure = ExplainedFailure(why)
     failure.error = type(explained)(why)
     failure.error.retry_after = explained.retry_after
     return failure

@@ -117,7 +117,7 @@ def is_local(settings: Settings) -> bool:
     return provider.local
 
 
-def told_by_the_server(settings: Settings) -> bool:
+def reports_its_limits(settings: Settings) -> bool:
     """Return whether the server is of a kind that tells its window, and how many slots it has."""
     provider = provider_of(settings)
     return provider.slots > 0 or (provider is PROVIDERS["vllm"] and is_local(settings))

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from agent.errors import BadInput
 from agent.models.choice.fallback_settings import fallback_settings
-from agent.models.choice.providers import base_url_of, told_by_the_server
+from agent.models.choice.providers import base_url_of, reports_its_limits
 from agent.settings import Settings
 from memory.facts.similar import Doubt
 from memory.process.breaker import Breaker
@@ -146,7 +146,7 @@ class Models:
 
 async def _ask_about(chosen: "ChosenModel", settings: Settings) -> None:
     """Ask a server on this machine for its window and slots, where it is of a kind that tells them."""
-    if chosen.client is None or not told_by_the_server(settings):
+    if chosen.client is None or not reports_its_limits(settings):
         return
     import openai
     from agents.exceptions import AgentsException

@@ -35,7 +35,8 @@ def merged(before: Any, piece: Any) -> Any:
 
 
 def _merged_lists(before: list[Any], pieces: list[Any]) -> list[Any]:
-    """A block goes on until it is signed, or a piece has another type or index."""
+    """Return whether a piece continues its block: none does after a signature, another type or another
+    index."""
     result = list(before)
     for piece in pieces:
         last = result[-1] if result else None

@@ -27,7 +27,7 @@ class Slots:
         self._wake()
 
     @asynccontextmanager
-    async def taken(self, *, for_people: bool) -> AsyncIterator[None]:
+    async def slot(self, *, for_people: bool) -> AsyncIterator[None]:
         """Wait for a slot, and hold it in the block."""
         await self._take(for_people)
         try:

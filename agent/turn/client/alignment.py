@@ -29,13 +29,13 @@ Key = tuple[str, str]
 """The role and the text of a message; two that share them are the same."""
 
 
-def key_of(one: Said | Message) -> Key:
-    return one.role, storable(one.text).strip()
+def key_of(message: Said | Message) -> Key:
+    return message.role, storable(message.text).strip()
 
 
-def is_same(one: Key, other: Key) -> bool:
+def is_same(first: Key, second: Key) -> bool:
     """Return whether two messages are the same, or one of two questions is the other in a template."""
-    return one == other or (one[0] == other[0] == "user" and _in_template(one[1], other[1]))
+    return first == second or (first[0] == second[0] == "user" and _in_template(first[1], second[1]))
 
 
 @dataclass(slots=True)
@@ -194,11 +194,12 @@ class _Branches:
         )
         return next(chain(goes_on, alike), None)
 
-    def _put(self, at: int, one: int) -> None:
-        """Put a sent message to the stored one: the same, if only a client's template or cut is between."""
-        stored, sent = self._keys[one], self._sent[at]
+    def _put(self, at: int, here: int) -> None:
+        """Pair a sent message with the stored one: the same, if only a client's template or cut is
+        between."""
+        stored, sent = self._keys[here], self._sent[at]
         same = is_same(stored, sent) or (sent[0] == "assistant" and _is_cut(stored[1], sent[1]))
-        (self._found.pairs if same else self._found.changed)[at] = one
+        (self._found.pairs if same else self._found.changed)[at] = here
 
     def _put_last(self, at: int) -> None:
         """Put an answer before a new question, of which nothing else that is sent is stored, in the place of
@@ -231,10 +232,10 @@ def _is_cut(whole: str, part: str) -> bool:
     return all(word in words for word in part.split())
 
 
-def _in_template(one: str, other: str) -> bool:
+def _in_template(first: str, second: str) -> bool:
     """Return whether one text contains the other as whole lines."""
     short, long = sorted(
-        ("\n".join(["", *map(str.strip, text.splitlines()), ""]) for text in (one, other)), key=len
+        ("\n".join(["", *map(str.strip, text.splitlines()), ""]) for text in (first, second)), key=len
     )
     return short in long
 

@@ -149,16 +149,16 @@ def compared(stored: Sequence[Message], client: ClientTurn, text: str) -> Compar
     )
 
 
-def _changes(stored: Sequence[Message], found: Alignment, sent: Sequence[Said]) -> Iterator[Change]:
+def _changes(stored: Sequence[Message], alignment: Alignment, sent: Sequence[Said]) -> Iterator[Change]:
     """Yield what the client has in other words, in order, and the answer that it alone has."""
     before = parents(stored)
-    for at, here in sorted(found.changed.items()):
-        answers = (stored[one].id for one in found.pairs.values() if before[one] == here)
+    for at, here in sorted(alignment.changed.items()):
+        answers = (stored[one].id for one in alignment.pairs.values() if before[one] == here)
         if stored[here].role == "user":
             yield Change(stored[here], storable(sent[at].text), None, tuple(answers))
         elif before[here] != ROOT:
             yield Change(stored[here], storable(sent[at].text), stored[before[here]])
-    for at, here in found.answers.items():
+    for at, here in alignment.answers.items():
         yield Change(None, storable(sent[at].text), stored[here])
 
 

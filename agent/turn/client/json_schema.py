@@ -83,7 +83,7 @@ def _pattern(validator: Any, pattern: str, value: Any, _: Any) -> Iterator[Valid
 
 
 def _unique(validator: Any, unique: bool, value: Any, _: Any) -> Iterator[ValidationError]:
-    """Compares items by their JSON: jsonschema itself compares each with each."""
+    """Compare items by their JSON, once each; jsonschema itself compares each with each."""
     items = value if unique and isinstance(value, list) else []
     if len({json.dumps(item, sort_keys=True) for item in items}) < len(items):
         yield ValidationError("an item is there twice")

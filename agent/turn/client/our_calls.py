@@ -58,10 +58,10 @@ def without_ours(items: Sequence[Item]) -> list[Item]:
     return [item for item in items if getattr(item, "call_id", None) not in ours]
 
 
-def with_ours(after: Sequence[Item], kept: Sequence[Item]) -> tuple[Item, ...]:
-    """Return what the client sends after the question, with the calls of our tools in `kept`: each before the
-    client's call that followed it, or before the first one if the client gave its calls other ids."""
-    ours, waiting, merged = _newest(kept), list(kept), list[Item]()
+def with_ours(after: Sequence[Item], stored: Sequence[Item]) -> tuple[Item, ...]:
+    """Return what the client sends after the question, with the calls of our tools in `stored`: each before
+    the client's call that followed it, or before the first one if the client gave its calls other ids."""
+    ours, waiting, merged = _newest(stored), list(stored), list[Item]()
     for item in after:
         if isinstance(item, Called):
             ids = [one.call_id if isinstance(one, Called) else None for one in waiting]
@@ -76,10 +76,10 @@ def with_ours(after: Sequence[Item], kept: Sequence[Item]) -> tuple[Item, ...]:
     return (*merged[:first], *left, *merged[first:])
 
 
-def _newest(kept: Sequence[Item]) -> frozenset[str]:
+def _newest(stored: Sequence[Item]) -> frozenset[str]:
     """Return the ids of the newest calls of our tools whose results come to `MOST_CHARACTERS`."""
-    ours, left, newest = ids_of_ours(kept), MOST_CHARACTERS, set[str]()
-    for item in reversed(kept):
+    ours, left, newest = ids_of_ours(stored), MOST_CHARACTERS, set[str]()
+    for item in reversed(stored):
         if isinstance(item, Returned) and item.call_id in ours:
             left -= len(item.output)
             if left < 0:

@@ -73,11 +73,11 @@ class Connection:
         finally:
             await self.close()
         tools = ", ".join(tool.name for tool in self._tools) or "no tools"
-        left_out = [f"{name} is left out: {why}" for name, why in session.left_out.items()]
+        not_offered = [f"{name} is left out: {why}" for name, why in session.not_offered.items()]
         if not (self._admins or self.server.places):
             raise SettingsError("nobody is offered its tools; name `admins` or its `places` in HACHI_MCP")
         whom = f"in {', '.join(self.server.places)}" if self.server.places else "to admins in private"
-        return "; ".join([f"{self.server.transport}: {tools}, offered {whom}", *left_out])
+        return "; ".join([f"{self.server.transport}: {tools}, offered {whom}", *not_offered])
 
     async def close(self) -> None:
         """End the session, and the server's process with it."""

@@ -25,7 +25,7 @@ class Session:
     client: Client
     tools: tuple[Tool, ...]
     """Those that may be offered."""
-    left_out: dict[str, str]
+    not_offered: dict[str, str]
     """Why others are not, by their names."""
     ending: anyio.Event = field(default_factory=anyio.Event)
     """Set it to end the session."""

@@ -148,11 +148,11 @@ class ShownText:
         stops: Sequence[str] = (),
         rendered: Collection[str] = (),
         *,
-        one_object: bool = False,
+        object_only: bool = False,
     ) -> None:
         """`extract` begins with a model call, and text ends at one of the `stops`. What may become a sentence
-        of the `rendered` prompt waits. An answer that is `one_object` has no text before it."""
-        self._on_text, self._extract, self._stops, self._one_object = on_text, extract, stops, one_object
+        of the `rendered` prompt waits. An answer that is `object_only` has no text before it."""
+        self._on_text, self._extract, self._stops, self._object_only = on_text, extract, stops, object_only
         self._rendered = rendered
         self._waits = max(map(len, stops), default=1) - 1
         self._new_line = ""
@@ -170,7 +170,7 @@ class ShownText:
 
     def call_tools(self) -> None:
         """Begin with the text of the next model call."""
-        if self._one_object and self.text:
+        if self._object_only and self.text:
             raise ModelError("the model called a tool after its answer in the form of response_format")
         self._show(until_stop(self._call.shown, self._stops))
         self._new_line = "\n" if self.text else self._new_line

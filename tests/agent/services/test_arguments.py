@@ -21,7 +21,7 @@ from agent.tracing.store.filters import TraceFilter
 from agent.types import TurnOptions
 from agent.types.client import ClientTurn, Said
 from hachi import BadInput, HachiError, Place, StoreUnavailable
-from hachi.testing import AnsweringModel, OwnSettings
+from hachi.testing import AnsweringModel, IsolatedSettings
 
 NAIVE, AWARE = datetime.fromisoformat("2026-01-10"), datetime(2026, 1, 10, tzinfo=UTC)
 
@@ -45,7 +45,7 @@ GROUPS = (
 
 @pytest.fixture(scope="module")
 def pet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[hachi.sync.Companion]:
-    home = OwnSettings(home=tmp_path_factory.mktemp("home"), embedder="bundled")
+    home = IsolatedSettings(home=tmp_path_factory.mktemp("home"), embedder="bundled")
     with hachi.sync.Companion.open(home, model=AnsweringModel(), periodic_jobs=False) as opened:
         yield opened
 
@@ -117,7 +117,7 @@ def test_what_a_companion_cannot_be_opened_with_is_refused(home: Path) -> None:
         if (option, odd) == ("surface", "x"):
             continue
         with pytest.raises(BadInput, match=rf"^{option}: "):
-            hachi.sync.Companion.start(OwnSettings(home=home), **{option: odd})  # type: ignore[arg-type]
+            hachi.sync.Companion.start(IsolatedSettings(home=home), **{option: odd})  # type: ignore[arg-type]
 
 
 LIMIT = "limit: {} is no whole number from 1 to 10000"

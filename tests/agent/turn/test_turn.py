@@ -236,7 +236,7 @@ async def test_what_a_busy_database_refuses_is_tried_again_and_then_told(
     kept = [row["content"] for row in rows("SELECT content FROM memories")]
     kept += [row["description"] for row in rows("SELECT description FROM tasks")]
     assert kept == (["Ana lives in Lyon", "water the plants"] if refusals == 2 else [])
-    told = ["this was not kept" in result for result in server.asked[-1].results]
+    told = ["this was not stored" in result for result in server.asked[-1].results]
     assert told == [refusals == 9] * 2
     assert [row["kind"] for row in rows("SELECT kind FROM work")] == ["look_back"]
 
@@ -384,7 +384,7 @@ async def test_passages_that_stand_in_the_prompt_are_not_brought_again(open_pet,
 
     assert "> Sencha is steeped for two minutes." in server.asked[0].context
     [result] = server.asked[1].results
-    assert json.loads(result)["note"] == "nothing beyond what is before you already"
+    assert json.loads(result)["note"] == "nothing beyond what you see already"
 
 
 async def test_a_program_may_wish_something(pet_at, first_way, server):

@@ -13,7 +13,7 @@ async def test_people_go_before_what_only_consolidates():
     order, one = list[str](), Slots(1)
 
     async def ask(name: str, for_people: bool) -> None:
-        async with one.taken(for_people=for_people):
+        async with one.slot(for_people=for_people):
             order.append(name)
             await asyncio.sleep(0.01)
 
@@ -28,7 +28,7 @@ async def test_consolidation_waits_for_people_for_a_while_only(monkeypatch):
 
     async def ask(name: str, for_people: bool, delay: float) -> None:
         await asyncio.sleep(delay)
-        async with one.taken(for_people=for_people):
+        async with one.slot(for_people=for_people):
             order.append(name)
             await asyncio.sleep(0.05)
 
@@ -43,13 +43,13 @@ async def test_consolidation_waits_for_people_for_a_while_only(monkeypatch):
 
 async def test_who_leaves_while_waiting_takes_no_slot():
     one = Slots(1)
-    async with one.taken(for_people=True):
-        waiting = asyncio.ensure_future(one.taken(for_people=True).__aenter__())
+    async with one.slot(for_people=True):
+        waiting = asyncio.ensure_future(one.slot(for_people=True).__aenter__())
         await asyncio.sleep(0)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-    async with asyncio.timeout(1), one.taken(for_people=False):
+    async with asyncio.timeout(1), one.slot(for_people=False):
         pass
 
 

@@ -1,4 +1,4 @@
-"""Searches memory for a model, and what it is shown of the things that were found."""
+"""Searches memory for a model, and cuts the hits to what it is shown."""
 
 from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
@@ -18,61 +18,61 @@ from memory.text.short_ids import short_ids
 from tools.failures import TryAgain
 
 LONGEST_HIT = 1_500
-"""Characters of one found thing that the model is shown."""
+"""Characters of one hit that the model is shown."""
 LONGEST_CONTEXT = 120
-"""Characters of a line around a found message."""
+"""Characters of a message beside a hit."""
 LONGEST_RESULT = 4_000
-"""Characters of one result, unless a `limit` asks for more."""
+"""Characters of one result, unless the `limit` asks for more."""
 FOR_EACH = 100
-"""So many characters a result may have for each of the `limit` things."""
+"""Characters that a result may have for each item of its `limit`."""
 Entry = dict[str, Any] | list[str]
 """A fact or summary, or an excerpt."""
 
 NEWEST_SHOWN = 10
-"""How many of the newest a search shows that found nothing."""
+"""How many of the newest a search without hits shows."""
 BESIDE = timedelta(days=1)
-"""What is searched on either side of a day that a model names: where somebody else spoke, it may have been
-another day."""
+"""Searched before and after a day that a model names: it was another day where somebody else spoke."""
 
 MORE = "{count} more; search again for them, or with a higher limit"
 NOTHING = "nothing was found"
 NOTHING_YET = "nothing is remembered yet"
-SEEN = "what you see already, in the prompt or in an earlier result, is left out"
+SEEN = "without what you see already, in the prompt or in an earlier result"
 NOTHING_NEW = "nothing new was found: you see already what matches, in the prompt or in an earlier result"
 NEWEST_ONLY = "older messages and facts may be missing"
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Who reads what is found."""
+    """Who searches, and what they have seen in this turn."""
 
     recall: Recall
     audience: Audience
     zone: tzinfo = UTC
-    """Of the times that are shown, and of the days that are asked for."""
+    """The zone of days in a query and of times in a result."""
     shown: frozenset[str] = frozenset()
-    """Ids of what the reader sees already."""
+    """Ids of what the prompt holds."""
     message_id: str | None = None
-    """Of the message that the search is for."""
+    """The message that asks."""
     searches: list[Sequence[Hit]] = field(default_factory=list)
-    """What each earlier search brought. Nothing of it is brought again."""
+    """The hits of each earlier search. None is returned again."""
     lists: list[Sequence[Hit]] = field(default_factory=list)
-    """The same of each list of the newest, which nobody searched for."""
+    """The hits of each list of the newest."""
     message_ids: bool = False
-    """Whether found messages come with their ids."""
+    """Whether messages come with their ids."""
 
     @property
-    def seen(self) -> frozenset[str]:
-        """Ids of what the prompt and earlier results hold."""
-        return self.shown | {hit.id for hit in self.found}
+    def visible_ids(self) -> frozenset[str]:
+        """Return the ids in the prompt and in earlier results."""
+        return self.shown | {hit.id for hit in self.all_hits}
 
     @property
-    def sees(self) -> bool:
-        """Whether there is anything that it sees, beside the message that the search is for."""
-        return bool(self.seen - {self.message_id})
+    def sees_anything(self) -> bool:
+        """Return whether the prompt or earlier results hold more than the message that asks."""
+        return bool(self.visible_ids - {self.message_id})
 
     @property
-    def found(self) -> list[Hit]:
+    def all_hits(self) -> list[Hit]:
+        """Return the hits of all searches and lists."""
         return [hit for hits in (*self.searches, *self.lists) for hit in hits]
 
 
@@ -87,13 +87,13 @@ async def find(
     author: str | None = None,
     kind: Kind | None = None,
 ) -> dict[str, Any]:
-    """Search memory; without a query list the newest. `since` and `until` are days. Raises TryAgain if one
-    of them is none. Where nothing was found, the newest stand under `newest`, once a turn."""
-    recall, before = reader.recall, {hit.id for hit in reader.found}
+    """Search memory, or list the newest without a query. `since` and `until` are days; TryAgain for anything
+    else. A search without hits returns the newest under `newest`, once a turn."""
+    recall, before = reader.recall, {hit.id for hit in reader.all_hits}
     found = await recall.look(
         query,
         reader.audience,
-        limit=limit + len(reader.found),
+        limit=limit + len(reader.all_hits),
         subjects=subjects,
         exclude=reader.shown,
         kinds=frozenset({kind}) if kind else KINDS,
@@ -106,38 +106,42 @@ async def find(
     asked, known = bool(query.strip()), found.known - {reader.message_id}
     brought = reader.searches if asked else reader.lists
     result = await _shown(
-        reader, relevant(found.hits, found.best), limit, brought, known=bool(known) if asked else reader.sees
+        reader,
+        relevant(found.hits, found.best),
+        limit,
+        brought,
+        known=bool(known) if asked else reader.sees_anything,
     )
     if not (found.hits or known or reader.lists):  # once a turn: a second list would only go further back
-        beside = [hit.id for hit in reader.found] + [*reader.shown]
+        beside = [hit.id for hit in reader.all_hits] + [*reader.shown]
         latest = await recall.search("", reader.audience, limit=NEWEST_SHOWN, exclude=beside)
-        listed = await _shown(reader, latest, NEWEST_SHOWN, reader.lists, known=reader.sees)
+        listed = await _shown(reader, latest, NEWEST_SHOWN, reader.lists, known=reader.sees_anything)
         if listed["memories"]:
             result |= {"note": NOTHING, "newest": listed["memories"]}
     if found.partial:
         result["note"] = "; ".join(filter(None, [result.get("note"), NEWEST_ONLY]))
     if names := found.aliases.others(query):
         result["also_known_as"] = list(names)
-    _note_given(reader, before)
+    _note_shown(reader, before)
     return result
 
 
 async def newest(reader: Reader, limit: int) -> dict[str, Any]:
-    """The newest facts that the reader does not see yet."""
-    before = {hit.id for hit in reader.found}
-    listed = await reader.recall.recent(reader.audience, limit, reader.seen)
-    result = await _shown(reader, listed, limit, reader.lists, known=reader.sees)
-    _note_given(reader, before)
+    """List the newest facts that the reader has not seen."""
+    before = {hit.id for hit in reader.all_hits}
+    listed = await reader.recall.recent(reader.audience, limit, reader.visible_ids)
+    result = await _shown(reader, listed, limit, reader.lists, known=reader.sees_anything)
+    _note_shown(reader, before)
     return result
 
 
-def _note_given(reader: Reader, before: Collection[str]) -> None:
-    """Note in the trace what the reader has been given beside these ids."""
-    note(given=[hit.id for hit in reader.found if hit.id not in before])
+def _note_shown(reader: Reader, before: Collection[str]) -> None:
+    """Note in the trace what the reader was shown besides these ids."""
+    note(given=[hit.id for hit in reader.all_hits if hit.id not in before])
 
 
 def _day(name: str, written: str | None, zone: tzinfo, after: timedelta) -> datetime | None:
-    """The beginning of the day in the person's zone, or so long after it. A time is dropped."""
+    """Return when the day begins in the person's zone, plus `after`. A time of day is ignored."""
     if written is None:
         return None
     try:
@@ -151,10 +155,9 @@ def _day(name: str, written: str | None, zone: tzinfo, after: timedelta) -> date
 async def _shown(
     reader: Reader, hits: Sequence[Hit], limit: int, brought: list[Sequence[Hit]], *, known: bool
 ) -> dict[str, Any]:
-    """The best of the hits that the reader has not been shown yet, as many as fit, and what to say of the
-    rest; `known` says whether the prompt holds others. They are added to what was `brought`, and count as
-    seen."""
-    seen = reader.seen
+    """Write the best new hits, as many as fit, with a note on the rest; `known` says whether the prompt holds
+    others. They are added to `brought`, and count as seen."""
+    seen = reader.visible_ids
     new = [hit for hit in hits if hit.id not in seen]
     best = new[:limit]
     around = await reader.recall.around(best, reader.audience)
@@ -174,14 +177,14 @@ async def _shown(
     most = bisect_right(range(2, len(best) + 1), room, key=characters) + 1
     parts = excerpts(best[:most], around, seen)
     entries, texts = entries_of(parts), {hit.id: hit for hit in best}
-    brought.append([hit for one in parts for hit in _texts(one, texts)])
+    brought.append([hit for part in parts for hit in _texts(part, texts)])
     result: dict[str, Any] = {"memories": entries}
     if entries and len(new) > most:
         result["more"] = MORE.format(count=len(new) - most)
     if known or len(new) < len(hits):
         result["note"] = SEEN if entries else NOTHING_NEW
     elif not entries:
-        result["note"] = NOTHING if reader.sees else NOTHING_YET
+        result["note"] = NOTHING if reader.sees_anything else NOTHING_YET
     return result
 
 
@@ -198,7 +201,8 @@ def _hit(hit: Hit, ids: dict[str, str], told_by: Mapping[str, str], zone: tzinfo
 
 
 def _excerpt(excerpt: Excerpt, reader: Reader) -> Entry:
-    """When its first found message was said, and its lines, with the time of each that begins another day."""
+    """Write an excerpt: the time of its first hit, its messages, and the time of each that begins another
+    day."""
     times = [line.message.sent_at.astimezone(reader.zone) for line in excerpt.lines]
     first = next(
         at for at, line in zip(times, excerpt.lines, strict=True) if line.message.id in excerpt.found
@@ -226,13 +230,13 @@ def _lines(line: Line, excerpt: Excerpt) -> list[str]:
     return [*gap, f"~ {spoken(message.author, short, message.role)}"]
 
 
-def _texts(one: Hit | Excerpt, found: Mapping[str, Hit]) -> list[Hit]:
-    """What the reader has read: an answer may rest on the lines around a found message too. Those have the
-    score 0."""
-    if isinstance(one, Hit):
-        return [one]
-    messages = [line.message for line in one.lines]
-    return [found.get(m.id) or Hit(m.id, "message", m.text, 0.0, m.sent_at, m.id, m.author) for m in messages]
+def _texts(part: Hit | Excerpt, hits: Mapping[str, Hit]) -> list[Hit]:
+    """Return what the reader has read: a hit, or all messages of an excerpt (score 0 beside a hit), since an
+    answer may rest on those too."""
+    if isinstance(part, Hit):
+        return [part]
+    messages = [line.message for line in part.lines]
+    return [hits.get(m.id) or Hit(m.id, "message", m.text, 0.0, m.sent_at, m.id, m.author) for m in messages]
 
 
 def _size(entry: Entry) -> int:
@@ -240,10 +244,10 @@ def _size(entry: Entry) -> int:
 
 
 def moment(at: datetime, zone: tzinfo) -> str:
-    """``Sat 12 Aug 2023 14:05`` by the person's clock, as the prompt writes "Now"."""
+    """Write ``Sat 12 Aug 2023 14:05`` by the person's clock, as the prompt writes "Now"."""
     return f"{at.astimezone(zone):%a %d %b %Y %H:%M}"
 
 
 def cut(text: str, longest: int) -> str:
-    """A pasted page that a search brings back is not to fill the prompt."""
+    """Cut a text, so that one pasted page does not fill the prompt, and say how much is missing."""
     return text if len(text) <= longest else f"{text[:longest]} … ({len(text) - longest:,} more characters)"
