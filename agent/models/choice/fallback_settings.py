@@ -1,5 +1,7 @@
 """The settings of the second model, which answers while the first does not."""
 
+from functools import cache
+
 from agent.models.choice.providers import base_url_of
 from agent.settings import Settings
 from agent.types.model_address import ModelAddress, names_file
@@ -16,12 +18,15 @@ _OF_THE_SERVER = (
 """What the settings say of the first model's server, and of no other."""
 
 
-class _SecondSettings(Settings):
-    model_variable = "HACHI_FALLBACK_MODEL"
+@cache
+def _settings_of(model: str, key: str = Settings.key_variable) -> type[Settings]:
+    """Return settings whose errors name these variables. Made when a second model is set: it takes 15 ms."""
 
+    class SecondSettings(Settings):
+        model_variable = model
+        key_variable = key
 
-class _SecondServerSettings(_SecondSettings):
-    key_variable = "HACHI_FALLBACK_KEY"
+    return SecondSettings
 
 
 def fallback_settings(settings: Settings, *, brought: bool = False) -> Settings | None:
@@ -33,13 +38,14 @@ def fallback_settings(settings: Settings, *, brought: bool = False) -> Settings 
     fields = dict(settings) | {"model": name, "consolidate_model": None, "fallback_model": None}
     if base_url or provider or names_file(name) or settings.model_file:
         fields |= dict.fromkeys(_OF_THE_SERVER) | {"openai_base_url": base_url, "provider": provider}
-    second = _SecondSettings.model_construct(**fields)
+    second = _settings_of("HACHI_FALLBACK_MODEL").model_construct(**fields)
     if settings.offline and not (base_url or provider or second.model_file):
         return None
     same = base_url_of(second) == base_url_of(settings) and not settings.model_file
     if settings.fallback_key is None and same:
         return second
-    return _SecondServerSettings.model_construct(**fields | {"openai_api_key": settings.fallback_key})
+    other_key = _settings_of("HACHI_FALLBACK_MODEL", "HACHI_FALLBACK_KEY")
+    return other_key.model_construct(**fields | {"openai_api_key": settings.fallback_key})
 
 
 def asked_elsewhere(settings: Settings) -> list[Settings]:

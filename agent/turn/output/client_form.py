@@ -7,7 +7,6 @@ from pydantic_core import from_json
 
 from agent.errors import AnswerMisfit
 from agent.models.json_objects import objects_in
-from agent.turn.client.json_schema import fault_in
 from agent.turn.output.answer import Answer, drafts_in
 from agent.types.client import AnswerForm
 from memory.records import Draft
@@ -25,7 +24,11 @@ def shaped(raw: str, form: AnswerForm) -> Answer:
         candidates = [_object_in(value["message"]), value if whole else None]
     fault: str | None = "it is no JSON object"
     for candidate in (one for one in candidates if one is not None):
-        fault = fault_in(candidate, form.schema) if form.schema else None
+        fault = None
+        if form.schema:
+            from agent.turn.client.json_schema import fault_in
+
+            fault = fault_in(candidate, form.schema)
         if fault is None:
             as_written = candidate is value and _read(raw) == value
             return Answer(raw.strip() if as_written else json.dumps(candidate, ensure_ascii=False), memories)

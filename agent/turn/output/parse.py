@@ -7,7 +7,6 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
-import yaml
 from pydantic_core import from_json
 
 from agent.models.json_objects import JsonValue, objects_in
@@ -99,6 +98,8 @@ def _sentences_of(text: str, values: Sequence[JsonValue]) -> str:
 
 def _yaml(text: str) -> list[JsonValue]:
     if text.startswith("message: "):
+        import yaml
+
         with suppress(yaml.YAMLError, ValueError):
             if isinstance(value := yaml.safe_load(text), dict):
                 return [JsonValue(value, 0, len(text))]

@@ -237,7 +237,6 @@ async def _tools(settings: "Settings") -> str:
 
 async def _mcp_servers(settings: "Settings") -> AsyncIterator[Check]:
     """Connect to each server of the file, all at once, and say which tools it offers to whom."""
-    from agent.turn.mcp_servers.connection import Connection
     from agent.turn.mcp_servers.file import read_mcp_file
 
     try:
@@ -245,6 +244,10 @@ async def _mcp_servers(settings: "Settings") -> AsyncIterator[Check]:
     except SettingsError as error:
         yield Check("mcp", False, error_line(error))
         return
+    if not file.servers:
+        return
+    from agent.turn.mcp_servers.connection import Connection
+
     servers = [Connection(name, server, file.admins) for name, server in file.servers.items()]
     checks = [_check(f"mcp {one.name}", one.described, None) for one in servers]
     for check in await asyncio.gather(*checks):

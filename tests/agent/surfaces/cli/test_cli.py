@@ -49,6 +49,7 @@ def test_a_shell_completes_commands(monkeypatch, capsys):
     [
         ("--help,memories --help,chat --help", "sqlalchemy agents openai rich numpy prompt_toolkit"),
         ("traces ls,traces show", "agents openai qdrant_client wordllama numpy alembic"),
+        ("memories list --json,doctor", "agents openai mcp qdrant_client wordllama numpy alembic"),
     ],
 )
 def test_nothing_heavy_is_loaded_before_it_is_needed(hachi, commands, heavy):
