@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, get_type_hints, overload
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin, get_type_hints, overload
 
 from pydantic import PydanticUserError
 
@@ -171,7 +172,7 @@ def _made(given: Any, name: str = "", description: str = "", timeout: float | No
     if not said:
         raise BadInput(f"tools: {called} says nothing; tell the model in a docstring what it is for")
 
-    async def run(turn: TurnContext, **values: Any) -> Any:
+    async def run(turn: TurnContext, /, **values: Any) -> Any:
         call = _with_turn(given, turn_in, turn)
         try:
             if inspect.iscoroutinefunction(given):
@@ -220,14 +221,20 @@ def _signature(function: Callable[..., Any], name: str) -> tuple[inspect.Paramet
         parameters = [*inspect.signature(function).parameters.values()]
     except (NameError, TypeError, ValueError) as error:
         raise BadInput(f"tools: the types of {name} cannot be read: {error}") from error
-    turn_in = next((one for one in parameters if hints.get(one.name) is TurnContext), None)
+    turn_in = next((one for one in parameters if _is_context(hints.get(one.name))), None)
     others = [one for one in parameters if one is not turn_in]
     for one in others:
         if one.name not in hints or one.kind not in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY):
             raise BadInput(f"tools: {name} must say what {one.name} is: annotate it, such as town: str")
-    first = inspect.Parameter("turn", inspect.Parameter.POSITIONAL_ONLY)
+    first = inspect.Parameter("_context", inspect.Parameter.POSITIONAL_ONLY)  # no argument has such a name
     asked = [one.replace(annotation=hints[one.name], kind=one.KEYWORD_ONLY) for one in others]
     return turn_in, inspect.Signature([first, *asked])
+
+
+def _is_context(hint: Any) -> bool:
+    """Return whether the type is `TurnContext`, which may be annotated or optional."""
+    parts = get_args(hint) if get_origin(hint) in (Annotated, Union, UnionType) else ()
+    return hint is TurnContext or any(map(_is_context, parts))
 
 
 def _named(guardrail: Any) -> Any:

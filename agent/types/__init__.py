@@ -150,7 +150,7 @@ class TurnOptions(TypedDict, total=False):
     model: Annotated["str | Model", Argument(model_or_name)] | None
     """Answers this turn: the name of another model at the same server, or a model of the Agents SDK."""
     timeout: Seconds | None
-    """Seconds for the whole turn; then it raises ModelUnavailable."""
+    """Seconds for the whole turn; then it raises ModelUnavailable. The message is kept, without a reply."""
     max_turns: Turns | None
     """Model calls in this turn, in place of the setting."""
     ending: Ending | None

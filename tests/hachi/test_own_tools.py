@@ -143,8 +143,24 @@ async def test_a_function_that_wants_it_gets_the_turn(ask):
         """Who asks."""
         return whoami(turn, loud)
 
-    for given in (whoami, also, first):
+    async def perhaps(loud: bool = False, turn: TurnContext | None = None) -> str:
+        """Who asks."""
+        return whoami(turn, loud)
+
+    def annotated(loud: bool, asks: Annotated[TurnContext, "of the turn"]) -> str:
+        """Who asks."""
+        return whoami(asks, loud)
+
+    for given in (whoami, also, first, perhaps, annotated):
         assert await ask([given], tool_call(given.__name__, loud=True)) == "ana!"
+
+
+async def test_an_argument_may_have_any_name(ask):
+    def doubled(turn: int) -> int:
+        """Double it."""
+        return 2 * turn
+
+    assert await ask([doubled], tool_call("doubled", turn=3)) == "6"
 
 
 @pytest.mark.parametrize(
