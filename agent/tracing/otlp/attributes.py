@@ -1,8 +1,8 @@
 """A span's name and attributes for OpenTelemetry.
 
 Names follow the GenAI semantic conventions as of October 2026 (repository
-open-telemetry/semantic-conventions-genai, status: development), and those that viewers such as Phoenix know;
-others are named ``hachi.…``.
+open-telemetry/semantic-conventions-genai, status: development). What viewers such as Phoenix show stands under
+their names; others are named ``hachi.…``.
 """
 
 import json
@@ -37,15 +37,11 @@ _KINDS = {
     "decision": ("upsert_memory", "memories", "CHAIN"),
 }
 """By kind of span: ``gen_ai.operation.name``, the rest of its name (None: the model or tool), and
-``openinference.span.kind``, which viewers such as Phoenix know. Others are named after their kind."""
-_MEMORY_OPERATIONS = {"add": "create_memory", "merge": "update_memory", "replace": "update_memory"}
+``openinference.span.kind``. Others are named after their kind."""
 
 
 def _kind(span: Span) -> tuple[str, str, str]:
     operation, subject, viewed = _KINDS.get(span.kind, (span.kind, None, "CHAIN"))
-    made = {_MEMORY_OPERATIONS.get(one.get("action", "")) for one in mappings(span.data.get("decisions"))}
-    if span.kind == "decision" and len(made) == 1:
-        operation = made.pop() or operation
     return operation, subject or span.name, viewed
 
 
@@ -64,7 +60,7 @@ def error_type(span: Span) -> str | None:
 
 
 def attributes_of(span: Span, trace: Trace | None = None) -> dict[str, Any]:
-    """Return a span's attributes, with those of the whole `trace` if it is given."""
+    """Return a span's attributes, with those of the whole `trace` if it is passed."""
     operation, _, viewed = _kind(span)
     found: dict[str, Any] = {"gen_ai.operation.name": operation, "hachi.span.kind": span.kind}
     found |= {"openinference.span.kind": viewed, "error.type": error_type(span)}
@@ -82,17 +78,13 @@ def _of_trace(trace: Trace) -> dict[str, Any]:
     session = summary.conversation if summary.kind == TURN else ""
     if summary.user and person:
         session = session.replace(summary.user, person)
-    said, replied = (read_data(trace.root, *path) for path in (("incoming", "text"), ("reply", "message")))
     return {
-        **_shown(said, replied),
-        "gen_ai.input.messages": _json([_message({"role": "user", "content": said})] if said else None),
-        "gen_ai.output.messages": _answers([{"content": replied}] if replied else (), None),
+        **_shown(*(read_data(trace.root, *path) for path in (("incoming", "text"), ("reply", "message")))),
         "session.id": session,
+        "gen_ai.conversation.id": session,
         "user.id": person,
         "gen_ai.agent.name": AGENT,
-        "gen_ai.conversation.id": session,
         "gen_ai.request.model": summary.model,
-        "enduser.pseudo.id": person,
         "hachi.trace.id": summary.id,
         "hachi.turn.id": summary.turn_id,
         "hachi.status": summary.status,
@@ -101,10 +93,10 @@ def _of_trace(trace: Trace) -> dict[str, Any]:
     }
 
 
-def _shown(given: Any, result: Any) -> dict[str, str]:
+def _shown(shown_input: Any, output: Any) -> dict[str, str]:
     """Return what a viewer shows as the input and output of a span."""
     shown = dict[str, str]()
-    for name, value in {"input": given, "output": result}.items():
+    for name, value in {"input": shown_input, "output": output}.items():
         shown[f"{name}.value"] = _json(value)
         if value and not isinstance(value, str):
             shown[f"{name}.mime_type"] = "application/json"
@@ -117,10 +109,11 @@ def pseudonym(user: str) -> str:
 
 def _call(span: Span) -> dict[str, Any]:
     request = span.data.get("request") or {}
-    settings, system, given = (request.get(name) for name in ("settings", "system", "input"))
-    items = [{"role": "user", "content": given}] if isinstance(given, str) else given
+    settings, system, sent = (request.get(name) for name in ("settings", "system", "input"))
+    items = [{"role": "user", "content": sent}] if isinstance(sent, str) else mappings(sent)
     finish, usage, output = span.data.get("finish"), span.data.get("usage") or {}, span.data.get("output")
-    tools = [{"type": "function", "name": name} for name in request.get("tools") or ()]
+    # the conventions require of each answer why it ended
+    answers = [_message(item) | {"finish_reason": finish or "stop"} for item in mappings(output)]
     return {
         "gen_ai.provider.name": PROVIDER,
         "gen_ai.request.model": span.name,
@@ -129,16 +122,13 @@ def _call(span: Span) -> dict[str, Any]:
         "gen_ai.response.time_to_first_chunk": span.data.get("first"),
         "gen_ai.response.finish_reasons": [finish] if finish else None,
         "gen_ai.system_instructions": _json([{"type": "text", "content": system}] if system else None),
-        "gen_ai.tool.definitions": _json(tools),
-        "gen_ai.input.messages": _json([_message(item) for item in mappings(items)]),
-        "gen_ai.output.messages": _answers(mappings(output), finish),
-        **_shown(mappings(items)[-1:], output),  # the messages have the rest
+        "gen_ai.tool.definitions": _json(
+            [{"type": "function", "name": name} for name in request.get("tools") or ()]
+        ),
+        "gen_ai.input.messages": _json([_message(item) for item in items]),
+        "gen_ai.output.messages": _json(answers),
+        **_shown(items[-1:], output),  # the messages have the rest
     }
-
-
-def _answers(items: Sequence[Mapping[str, Any]], finish: str | None) -> str:
-    """Return what the model wrote as messages, each with why it ended, which the conventions require."""
-    return _json([_message(item) | {"finish_reason": finish or "stop"} for item in items])
 
 
 _USAGE = {"input": "input_tokens", "output": "output_tokens", "cached": "cache_read.input_tokens"}
@@ -182,33 +172,17 @@ def _tool(span: Span) -> dict[str, Any]:
 
 def _search(span: Span) -> dict[str, Any]:
     """Return the question, what was found, and how many candidates were left out for which reason."""
-    candidates, query = mappings(span.data.get("candidates")), span.data.get("query")
-    texts = {one.get("id"): {"content": one["content"]} for one in candidates if one.get("content")}
-    found = [{"id": id, "score": score, **texts.get(id, {})} for id, score in scored_ids(span)]
+    candidates = mappings(span.data.get("candidates"))
+    texts = {one.get("id"): one.get("content") for one in candidates}
     reasons = Counter(str(one["left_out"]) for one in candidates if one.get("left_out"))
     documents = {
         f"retrieval.documents.{place}.document.{name}": value
-        for place, one in enumerate(found)
-        for name, value in one.items()
+        for place, (id, score) in enumerate(scored_ids(span))
+        for name, value in {"id": id, "score": score, "content": texts.get(id)}.items()
     }
-    if span.kind == "documents":
-        named = {
-            "gen_ai.data_source.id": "documents",
-            "gen_ai.request.top_k": span.data.get("limit"),
-            "gen_ai.retrieval.query.text": query,
-            "gen_ai.retrieval.documents": _json(found),
-        }
-    else:
-        named = {
-            "gen_ai.memory.store.id": "memories",
-            "gen_ai.memory.record.count": len(found),
-            "gen_ai.memory.query.text": query,
-            "gen_ai.memory.records": _json(found),
-        }
     return {
-        **named,
         **documents,
-        "input.value": query,
+        "input.value": span.data.get("query"),
         "hachi.search.limit": span.data.get("limit"),
         "hachi.search.left_out": [f"{number} × {reason}" for reason, number in reasons.most_common()],
         "hachi.search.given": sorted(given_of(span)),
@@ -217,16 +191,8 @@ def _search(span: Span) -> dict[str, Any]:
 
 def _decision(span: Span) -> dict[str, Any]:
     made = mappings(span.data.get("decisions"))
-    written = [str(one["id"]) for one in made if one.get("id") and one.get("action") != "ignore"]
-    records = [
-        {"id": one.get("id"), "content": one.get("content"), "metadata": {"action": one.get("action")}}
-        for one in made
-    ]
     return {
-        "gen_ai.memory.store.id": "memories",
-        "gen_ai.memory.record.count": len(written),
-        "gen_ai.memory.record.id": written[0] if len(written) == 1 else None,
-        "gen_ai.memory.records": _json(records),
+        **_shown(None, [{name: one.get(name) for name in ("action", "id", "content")} for one in made]),
         "hachi.decision.actions": [str(one.get("action")) for one in made],
     }
 

@@ -104,7 +104,7 @@ async def test_a_turn_arrives_as_spans_with_conventional_names(pet_at, first_way
     [tool] = collector.named("execute_tool search_memories")
     searched = collector.named("search_memory memories")
     assert {search.parent_span_id for search in searched} == {tool.span_id}
-    texts = {attributes(search).get("gen_ai.memory.query.text", "") for search in searched}
+    texts = {attributes(search).get("input.value", "") for search in searched}
     assert texts == {"tea", ""}, "nothing was found, so the newest were listed"
     assert len({span.span_id for span in collector.spans}) == len(collector.spans)
     began = int(clock().timestamp() * 1e9)
@@ -191,7 +191,7 @@ async def test_the_work_after_a_turn_is_a_trace_of_its_own_that_names_the_turn(
     [root] = collector.named("invoke_agent hachi")
     told = attributes(root)
     assert (told["hachi.place"], told["hachi.status"]) == ("place:acme/general", "tool_error")
-    assert told["enduser.pseudo.id"] == pseudonym("ana") != pseudonym("ben")
+    assert told["user.id"] == pseudonym("ana") != pseudonym("ben")
     assert "ana" not in pseudonym("ana")
     failed = [one.name for one in collector.spans if one.status.code == trace_pb2.Status.STATUS_CODE_ERROR]
     assert failed == ["execute_tool nothing"]
@@ -201,23 +201,13 @@ async def test_the_work_after_a_turn_is_a_trace_of_its_own_that_names_the_turn(
     assert not {"session.id", "gen_ai.conversation.id"} & attributes(stored).keys(), "it is no turn of it"
 
 
-def decided(*actions: str) -> Span:
-    decisions = [{"action": action, "id": "m1", "content": "tea"} for action in actions]
-    return Span("decision", data={"decisions": decisions} if actions else {})
-
-
 NAMES = [
     (Span("turn"), "invoke_agent hachi"),
     (Span("call", "gpt-5-mini"), "chat gpt-5-mini"),
     (Span("tool", "remember"), "execute_tool remember"),
     (Span("search"), "search_memory memories"),
     (Span("documents"), "retrieval documents"),
-    (Span("look_back"), "look_back"),
-    (decided(), "upsert_memory memories"),
-    (decided("add", "add"), "create_memory memories"),
-    (decided("replace", "merge"), "update_memory memories"),
-    (decided("add", "replace"), "upsert_memory memories"),
-    (decided("ignore"), "upsert_memory memories"),
+    (Span("decision"), "upsert_memory memories"),
     (Span("answer"), "answer"),
     (Span("new"), "new"),
 ]
@@ -264,12 +254,16 @@ def test_what_was_found_is_listed_with_its_score(kind):
     candidates = [{"id": "m1", "content": "Ana skis"}, {"id": "m2", "content": "no", "left_out": "far"}]
     span = Span(kind, data={"query": "ski", "candidates": candidates, "found": [["m1", 0.5]]})
     found = attributes_of(span)
-    name = "gen_ai.memory.records" if kind == "search" else "gen_ai.retrieval.documents"
-    assert json.loads(found[name]) == [{"id": "m1", "score": 0.5, "content": "Ana skis"}]
     shown = {name: value for name, value in found.items() if name.startswith("retrieval.documents.")}
     assert shown == {
         "retrieval.documents.0.document.id": "m1",
         "retrieval.documents.0.document.score": 0.5,
         "retrieval.documents.0.document.content": "Ana skis",
     }
-    assert found["hachi.search.left_out"] == ["1 × far"]
+    assert (found["input.value"], found["hachi.search.left_out"]) == ("ski", ["1 × far"])
+
+
+def test_what_was_decided_is_the_output_of_a_decision():
+    made = {"action": "add", "id": "m1", "content": "Ana skis"}
+    found = attributes_of(Span("decision", data={"decisions": [made | {"reason": "new"}]}))
+    assert (json.loads(found["output.value"]), found["hachi.decision.actions"]) == ([made], ["add"])
