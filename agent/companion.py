@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar, overload
 
 from typing_extensions import TypedDict, Unpack
 
@@ -29,6 +29,8 @@ from agent.types.arguments import (
     Limit,
     Refused,
     Seconds,
+    ShortText,
+    ShortTexts,
     Text,
     User,
     listed,
@@ -50,6 +52,11 @@ if TYPE_CHECKING:
     from agent.background.learn_imported import Learned, Learning, ToLearn
     from agent.turn.extensions import OwnTool
 
+    Hooks: TypeAlias = RunHooks[Any]
+    Guardrail: TypeAlias = InputGuardrail[Any] | OutputGuardrail[Any]
+else:  # the SDK takes seconds to import, and is looked for where its objects are passed
+    Hooks = Guardrail = Model = OwnTool = Learned = ToLearn = Any
+
 T = TypeVar("T")
 
 
@@ -69,25 +76,25 @@ class OpenOptions(TypedDict, total=False):
 
     clock: Annotated[Clock, Argument(_clock)]
     """Returns the time, with its zone; unset: the machine's clock."""
-    model: Annotated["Model", _MODEL] | None
+    model: Annotated[Model, _MODEL] | None
     """Answers in place of the model that the settings name. Conversations are then consolidated only if you
     pass `consolidation_model`, which may be the same."""
-    consolidation_model: Annotated["Model", _MODEL] | None
+    consolidation_model: Annotated[Model, _MODEL] | None
     periodic_jobs: bool
     """False: no periodic job runs, for a program that looks at something and ends."""
-    upkeep_model: Annotated["Model", _MODEL] | None
+    upkeep_model: Annotated[Model, _MODEL] | None
     """The former name of `consolidation_model`."""
     upkeep: bool
     """The former name of `periodic_jobs`."""
-    surface: str
+    surface: ShortText
     """Where people meet the companion, for traces."""
-    tools: Annotated["Sequence[OwnTool]", Argument(listed)]
+    tools: Annotated[Sequence[OwnTool], Argument(listed)]
     """More tools for the model: typed functions, the Agents SDK's function tools and MCP servers."""
-    only_tools: Sequence[str] | None
+    only_tools: ShortTexts | None
     """Names of Hachi's own tools to offer; unset: all."""
-    guardrails: Annotated["Sequence[InputGuardrail[Any] | OutputGuardrail[Any]]", _GUARDRAILS]
+    guardrails: Annotated[Sequence[Guardrail], _GUARDRAILS]
     """The Agents SDK's guardrails. One that trips ends the turn with GuardrailTripped."""
-    hooks: Annotated["RunHooks[Any]", Argument(of_the_sdk("RunHooks"))] | None
+    hooks: Annotated[Hooks, Argument(of_the_sdk("RunHooks"))] | None
     """The Agents SDK's hooks, called in each turn."""
 
 
@@ -257,13 +264,13 @@ class Companion:
             within=options.get("timeout"),
         )
 
-    async def preview_learn(self, *, user: User) -> "ToLearn":
+    async def preview_learn(self, *, user: User) -> ToLearn:
         """Estimate what `learn` would read and cost. Raises BadInput if no model consolidates."""
         return await (await self._learning()).preview(user)
 
     async def learn(
         self, *, user: User, calls: Limit, progress: Callable[[int], None] | None = None
-    ) -> "Learned":
+    ) -> Learned:
         """Let the model consolidate the user's private conversations that were imported: one after the other,
         the oldest first, with so many model `calls` at most, which do not count against the daily
         limit of consolidation. Calls `progress` with how many messages were read. What was learned stays;

@@ -10,9 +10,10 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import datetime, timedelta, tzinfo
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from agent.types import TurnRequest
+from agent.types.arguments import Argument, ShortText, async_function
 from agent.types.checks import checks_arguments
 from memory.people.due_tasks import DueTasks, Reminder, is_family
 from memory.people.profile import UserContext
@@ -38,7 +39,7 @@ LATE = timedelta(hours=1)
 LONGEST = 300
 """Characters of a task that a reminder quotes."""
 
-Send = Callable[[Reminder, str], Awaitable[bool | str]]
+Send = Annotated[Callable[[Reminder, str], Awaitable[bool | str]], Argument(async_function)]
 """``send(reminder, text)``, with `text_of` the task, returns whether it reached the person,
 `reminder.task.user_id`, or the id across platforms of the post that did (``discord:1234``). After False or an
 error it is called again later, up to eight times in all."""
@@ -53,7 +54,7 @@ class Reminders:
         self._at_work: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._late: set[asyncio.Task[int]] = set()
 
-    def register(self, prefix: str, send: Send) -> Callable[[], None]:
+    def register(self, prefix: ShortText, send: Send) -> Callable[[], None]:
         """Use `send` for users whose ids begin with `prefix`, which ends with a colon or is empty, or for the
         one user whose id it is; the longest one wins. Returns a function that removes the sender."""
         self._senders[prefix] = send
@@ -64,7 +65,7 @@ class Reminders:
 
         return unregister
 
-    def reaches(self, user: str) -> bool:
+    def reaches(self, user: ShortText) -> bool:
         """Whether somebody in this process sends reminders to the user."""
         return bool(self._fitting(user))
 

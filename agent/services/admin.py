@@ -2,11 +2,12 @@
 figures, keys and jobs: `pet.admin`."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from agent.services.forgetting import ForgetService
 from agent.services.statistics import StatisticsService, WaitingForCalls
+from agent.types.arguments import Instant
 from agent.types.checks import checks_arguments
 from memory.forgetting.cleanup import CleanUp, CleanupItem
 from memory.forgetting.expiry import expire
@@ -92,7 +93,7 @@ class AdminService:
         """Delete for good what was forgotten and can no longer be brought back, in traces too."""
         await self.forgetting.purge_due()
 
-    async def prune_traces(self, before: datetime | None = None) -> int:
+    async def prune_traces(self, before: Instant | None = None) -> int:
         """Delete traces from before that time, by default those older than the setting `trace_days`. Returns
         how many were deleted."""
         days = self.parts.settings.trace_days

@@ -4,18 +4,33 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BeforeValidator
 
 from agent.services.forgetting import ForgetService
 from agent.services.transfer.export import export_person, export_place
 from agent.services.transfer.read_import import Imported, ParsedImport, checked_import, speaks_for
 from agent.services.transfer.store_messages import read_messages, store_messages
 from agent.types import TurnRequest
-from agent.types.arguments import Limit, Name, Page, Text, User, Where, place_of
+from agent.types.arguments import (
+    Argument,
+    Instant,
+    Limit,
+    Name,
+    Page,
+    ShortText,
+    ShortTexts,
+    Text,
+    User,
+    Where,
+    async_function,
+    listed,
+    place_of,
+)
 from agent.types.checks import checks_arguments
 from agent.types.meanings import audience_of
-from memory.audience import Place, owners_of
+from memory.audience import owners_of
 from memory.errors import NotFound
 from memory.facts.bulk import remember_many
 from memory.forgetting.erasure import Erasure
@@ -49,36 +64,36 @@ class ConversationService:
         user: User,
         place: Where = None,
         limit: Limit = 20,
-        before: str | None = None,
-        conversation: str | None = None,
+        before: ShortText | None = None,
+        conversation: ShortText | None = None,
     ) -> list[Message]:
         """Messages that may be read there, newest first: of all conversations or of one. With `before`, those
         older than the message with this id."""
         return await self.parts.transcript.page(audience_of(user, place), limit, before, conversation)
 
-    async def message(self, id: str, *, user: User) -> Message:
+    async def message(self, id: ShortText, *, user: User) -> Message:
         """Return the user's message with this id, or its first eight characters. Raises NotFound."""
         return await self.parts.transcript.own(id, user)
 
-    async def forget(self, id: str, *, user: User) -> Forgotten:
+    async def forget(self, id: ShortText, *, user: User) -> Forgotten:
         """Forget one of the user's messages with the reply to it, and the memories that rest on it alone.
         Raises NotFound for anybody else's."""
         return await self.forgetting.forget("message", id, user)
 
-    async def preview_forget(self, id: str, *, user: User) -> ForgetCandidate:
+    async def preview_forget(self, id: ShortText, *, user: User) -> ForgetCandidate:
         """What `forget` would take with this message. Nothing is forgotten by this."""
         return await self.forgetting.preview("message", id, user)
 
-    async def forget_conversation(self, id: str, *, user: User) -> Forgotten:
+    async def forget_conversation(self, id: ShortText, *, user: User) -> Forgotten:
         """Forget all that the user said in a conversation and was answered there, with the memories that rest
         on it alone. What others said there stays. Raises NotFound if nothing in it is theirs."""
         return await self.forgetting.forget("conversation", id, user)
 
-    async def keep_asked(self, reply: str, *, user: User) -> None:
+    async def keep_asked(self, reply: ShortText, *, user: User) -> None:
         """Forget nothing of what this reply asks about (`Message.asks`); it asks no longer."""
         await self.parts.transcript.dismiss(reply, user)
 
-    async def forget_sent(self, origin: str) -> Forgotten | None:
+    async def forget_sent(self, origin: ShortText) -> Forgotten | None:
         """Forget the message with this id on a chat platform, whose author has deleted it there. Returns None
         if it is not stored, or forgotten."""
         await self.deliveries.forget(origin, self.parts.clock())
@@ -88,16 +103,18 @@ class ConversationService:
                 return await self.forget(sent[0], user=sent[1])
         return None
 
-    async def sent(self, origin: str) -> Sent | None:
+    async def sent(self, origin: ShortText) -> Sent | None:
         """Return the person's message with this id on a chat platform, with the reply to it and its posts;
         None if it is not stored, as of one that was not delivered before."""
         return await self.deliveries.sent([origin])
 
-    async def posted(self, reply: str, posts: Sequence[str]) -> None:
+    async def posted(self, reply: ShortText, posts: ShortTexts) -> None:
         """Note the ids of the posts in which a stored reply stands on a chat platform."""
-        await self.deliveries.answered([], self.parts.clock(), reply, posts)
+        await self.deliveries.answered([], self.parts.clock(), reply, [*posts])
 
-    async def delete_forgotten(self, prefix: str, delete: Callable[[str], Awaitable[None]]) -> None:
+    async def delete_forgotten(
+        self, prefix: ShortText, delete: Annotated[Callable[[str], Awaitable[None]], Argument(async_function)]
+    ) -> None:
         """Call `delete` with the id of each post that is to go, since its reply was forgotten, of those whose
         ids begin with `prefix`. Where it raises, it is called again later."""
         now, deliveries = self.parts.clock(), self.deliveries
@@ -138,7 +155,7 @@ class ConversationService:
         c = self.parts
         return await export_person(c.database, c.store, c.documents, c.clock(), user)
 
-    async def export_place(self, place: Place | str, *, user: User) -> dict[str, Any]:
+    async def export_place(self, place: Where, *, user: User) -> dict[str, Any]:
         """The memories and messages of a place, each with whose it is. `import_` takes the messages. What is
         known around the place or inside it is not part of it."""
         return await export_place(self.parts.database, self.parts.store, self.parts.clock(), place, user)
@@ -171,17 +188,17 @@ class ConversationService:
         """Who else would have said what the import holds."""
         return speaks_for(parsed, user, place_of(place))
 
-    async def written_since(self, moment: datetime, *, user: User) -> int:
+    async def written_since(self, moment: Instant, *, user: User) -> int:
         """Return how many messages of the user came since then, in private and in places."""
         return await self.parts.transcript.written_since(user, moment)
 
-    async def exists(self, conversation: str, *, user: User, place: Where = None) -> bool:
+    async def exists(self, conversation: ShortText, *, user: User, place: Where = None) -> bool:
         """Return whether the conversation has a message that the user may read there."""
         return bool(await self.parts.transcript.last(conversation, audience_of(user, place), 1))
 
     async def import_messages(
         self,
-        messages: Sequence[Mapping[str, Any]],
+        messages: Annotated[Sequence[Mapping[str, Any]], BeforeValidator(listed)],
         *,
         user: User,
         place: Where = None,
@@ -200,7 +217,7 @@ class ConversationService:
         await c.sync.try_to_catch_up()
         return new
 
-    async def get(self, id: str, *, user: User, place: Where = None) -> Conversation:
+    async def get(self, id: ShortText, *, user: User, place: Where = None) -> Conversation:
         """One conversation, with its summary. Raises NotFound if nothing of it may be read there."""
         audience = audience_of(user, place)
         for found in await conversations_of(self.parts.database, audience, self.parts.clock(), 1, id=id):
@@ -208,7 +225,7 @@ class ConversationService:
         raise NotFound(f"no conversation {id!r} here; `hachi conversations list` shows the ids")
 
     async def list(
-        self, *, user: User, place: Where = None, limit: Limit = 100, cursor: str | None = None
+        self, *, user: User, place: Where = None, limit: Limit = 100, cursor: ShortText | None = None
     ) -> Page[Conversation]:
         """The conversations that may be read there, from whichever client, that with the newest message
         first; in private each has what the user said and was answered. `cursor` is the `next` of the page

@@ -14,6 +14,7 @@ from agent.types.arguments import (
     MemoryId,
     Moment,
     Page,
+    ShortText,
     Subjects,
     User,
     Where,
@@ -71,9 +72,9 @@ class ListService:
         subjects: Subjects = (),
         since: Moment = None,
         until: Moment = None,
-        author: str = "",
+        author: ShortText = "",
         kind: MemoryType | None = None,
-        cursor: str | None = None,
+        cursor: ShortText | None = None,
     ) -> Page[Memory]:
         """What is remembered, newest first: all, or those with one of these `subjects`, of this time, told by
         this `author` (a name or an id), of this `kind` (fact, preference, insight). `cursor` is the `next` of
@@ -98,7 +99,7 @@ class ListService:
         return found
 
 
-def _key(cursor: str | None) -> tuple[datetime, str] | None:
+def _key(cursor: ShortText | None) -> tuple[datetime, str] | None:
     """The time and the id of the last memory of the page before. Raises BadInput."""
     if cursor is None:
         return None

@@ -4,28 +4,33 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from pydantic import BeforeValidator
 from typing_extensions import Unpack
 
 from agent.errors import BadInput
 from agent.services.forgetting import ForgetService
 from agent.services.listing import ListService
 from agent.types.arguments import (
+    Argument,
     Content,
     FewLimit,
     Importance,
+    Instant,
     Limit,
     MemoryId,
     Moment,
     Name,
     Page,
     Query,
+    ShortText,
     Subjects,
     Ttl,
     Type,
     User,
     Where,
+    listed,
     place_of,
 )
 from agent.types.checks import checks_arguments
@@ -83,9 +88,9 @@ class MemoryService(ListService):
         subjects: Subjects = (),
         since: Moment = None,
         until: Moment = None,
-        author: str = "",
+        author: ShortText = "",
         kind: HitKind | None = None,
-        cursor: str | None = None,
+        cursor: ShortText | None = None,
     ) -> Page[Hit]:
         """Facts, messages and summaries, best first; without a query the newest. `subjects` selects facts
         of these tags, `since` and `until` when it was said, `author` what a person of this name said
@@ -114,9 +119,9 @@ class MemoryService(ListService):
         place: Where = None,
         limit: FewLimit = 10,
         subjects: Subjects = (),
-        since: str | None = None,
-        until: str | None = None,
-        author: str | None = None,
+        since: ShortText | None = None,
+        until: ShortText | None = None,
+        author: ShortText | None = None,
         kind: HitKind | None = None,
     ) -> dict[str, Any]:
         """The same as a model is shown it by its tool `search_memories`: with excerpts of conversations, and
@@ -146,7 +151,7 @@ class MemoryService(ListService):
         importance: Importance = DEFAULT_IMPORTANCE,
         replaces: MemoryId | None = None,
         place: Where = None,
-        said_at: datetime | None = None,
+        said_at: Instant | None = None,
         everybody: bool = False,
         author: Name | None = None,
     ) -> Decision:
@@ -181,7 +186,11 @@ class MemoryService(ListService):
         return decision
 
     async def remember_many(
-        self, facts: Iterable[Mapping[str, Any]], *, user: User, place: Where = None
+        self,
+        facts: Annotated[Iterable[Mapping[str, Any]], Argument(listed)],
+        *,
+        user: User,
+        place: Where = None,
     ) -> list[Decision]:
         """Remember many facts at once, each a mapping with `content` and, as for `remember`, `subjects`,
         `ttl`, `type` and `importance`: the same decisions, some thousand a second without a model. Durable
@@ -227,7 +236,7 @@ class MemoryService(ListService):
         user: User,
         place: Where = None,
         kind: ForgetKind = "memory",
-        asked_in: str = "",
+        asked_in: ShortText = "",
     ) -> Forgotten:
         """Forget a memory: with what it had replaced, the user's messages that state it, and Hachi's replies
         that answered those or repeat it, for every reader. Another `kind` is a message, which goes with what
@@ -245,7 +254,7 @@ class MemoryService(ListService):
         user: User,
         place: Where = None,
         kind: ForgetKind = "memory",
-        asked_in: str = "",
+        asked_in: ShortText = "",
     ) -> ForgetCandidate:
         """What `forget` would take with it: the messages, whole, and how many replies. Nothing is forgotten
         by this."""
@@ -264,7 +273,11 @@ class MemoryService(ListService):
         return await self.forgetting.requests.matching([words], user, audience_of(user, place))
 
     async def forget_confirmed(
-        self, candidates: Sequence[ForgetCandidate], *, user: User, place: Where = None
+        self,
+        candidates: Annotated[Sequence[ForgetCandidate], BeforeValidator(listed)],
+        *,
+        user: User,
+        place: Where = None,
     ) -> list[Forgotten]:
         """Forget what the person confirmed of `Reply.forget`, with the messages that asked for it. Returns a
         receipt for each, without those that were forgotten with another one."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from agent.errors import BadInput
 from agent.services.memories import MemoryService
 from agent.types import TurnRequest
-from agent.types.arguments import Name, Text, User, Where, place_of
+from agent.types.arguments import Name, ShortText, Text, User, Where, place_of
 from agent.types.checks import checks_arguments
 from agent.types.meanings import audience_of, require_kept
 from memory.audience import PRIVATE, Audience, Place
@@ -53,7 +53,7 @@ class PeopleService:
         return replace(known, long_term_facts=tuple(facts), open_tasks=tuple(tasks))
 
     async def set_context(
-        self, field: str, value: str | bool | None, *, user: User, place: Where = None
+        self, field: ShortText, value: ShortText | bool | None, *, user: User, place: Where = None
     ) -> UserContext:
         """Set a field of the profile or the preferences, or add to a list; an empty value removes it. The
         field `mode` says what the conversation is for: companion, study or work."""
@@ -85,7 +85,7 @@ class PeopleService:
         They are answered all the same. What was kept before stays until they forget it."""
         await self.parts.places.keep(user, place_of(place), self.parts.clock(), wanted=wanted)
 
-    async def note_zone(self, zone: str, *, user: User) -> None:
+    async def note_zone(self, zone: ShortText, *, user: User) -> None:
         """Take the time zone that a chat platform or a browser tells of a person, unless they told one
         themselves. One that cannot be read is left out."""
         if not (zone and self.parts.settings.memory and await self.parts.places.keeps(user, PRIVATE)):

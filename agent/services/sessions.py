@@ -5,6 +5,7 @@ from urllib.parse import quote, unquote
 
 from sqlalchemy import select
 
+from agent.types.arguments import ShortText
 from agent.types.checks import checks_arguments
 from memory.sql.engine import Database
 from memory.sql.tables import conversations, memories, users
@@ -25,7 +26,7 @@ def chat_of(conversation: str) -> str:
 class SessionService:
     database: Database
 
-    async def user_of(self, session: str, user: str | None = None) -> str | None:
+    async def user_of(self, session: ShortText, user: ShortText | None = None) -> str | None:
         """Return whose session it is: a person's id, the id of a conversation, or a client's name for one.
         With a `user` it is theirs or nobody's. None if it is nobody's, or may be that of several people."""
         id, owner = conversations.c.id, conversations.c.user_id

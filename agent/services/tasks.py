@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from agent.errors import BadInput
 from agent.services.forgetting import ForgetService
-from agent.types.arguments import DueTime, Status, Text, User, Where, place_of
+from agent.types.arguments import DueTime, ShortText, Status, Text, User, Where, place_of
 from agent.types.checks import checks_arguments
 from agent.types.meanings import due_of, require_kept
 from memory.people.tasks import Change
@@ -27,7 +27,7 @@ class TaskService:
         *,
         user: User,
         place: Where = None,
-        id: str | None = None,
+        id: ShortText | None = None,
         status: Status = None,
         due: DueTime = None,
         alike: bool = True,
@@ -49,7 +49,7 @@ class TaskService:
             user, description, status, now=now, id=id, due=due_of(due, zone, now), place=where, alike=alike
         )
 
-    async def forget(self, id: str, *, user: User, place: Where = None) -> Forgotten:
+    async def forget(self, id: ShortText, *, user: User, place: Where = None) -> Forgotten:
         """Forget a task, finished or not, by its id or the first characters of it, like
         `pet.memories.forget` with its kind. Raises NotFound, and Unclear where several ids begin so."""
         where = place_of(place)

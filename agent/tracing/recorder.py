@@ -52,7 +52,7 @@ BATCH = 50
 WRITE_TIMEOUT, FLUSH_TIMEOUT = 10.0, 2.0
 
 
-Told = Callable[[object, Mapping[str, Any]], None]
+Returned = Callable[[object], None]
 
 
 class Listener(Protocol):
@@ -158,12 +158,12 @@ class Recorder:
             yield
 
     @contextmanager
-    def call(self, method: str, arguments: Mapping[str, Any]) -> Iterator[Told]:
+    def call(self, method: str, arguments: Mapping[str, Any]) -> Iterator[Returned]:
         """Record what a surface has a service do, unless that is part of what is recorded here already. What
-        is yielded takes the result and the arguments as they were read. Their texts stay only in a trace
-        that rests on a row, with which they go."""
+        is yielded takes the result. The texts of the arguments stay only in a trace that rests on a row, with
+        which they go."""
         if is_recorded():
-            yield lambda *_: None
+            yield lambda _: None
             return
         user, place = arguments["user"], arguments.get("place")
         about = self._about(CALL, storable(user) if isinstance(user, str) else None, stated_place(place))
@@ -172,12 +172,12 @@ class Recorder:
             span("tool", method, arguments=stated(arguments, texts=False)) as tool,
         ):
 
-            def told(result: object, read: Mapping[str, Any]) -> None:
+            def returned(result: object) -> None:
                 ids = ids_of(result)
                 note_rows(ids)
-                note(arguments=stated(read, texts=bool(ids or (tool and tool.spans))), ok=True)
+                note(arguments=stated(arguments, texts=bool(ids or (tool and tool.spans))), ok=True)
 
-            yield told
+            yield returned
 
     def _about(self, kind: str, user: str | None, place: Place) -> Summary:
         id, now = f"trace_{uuid4().hex}", self._clock()

@@ -7,7 +7,7 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
@@ -21,7 +21,7 @@ from agent.tracing.setup import told_of
 from agent.turn.mcp_servers.connection import Connection
 from agent.turn.mcp_servers.file import McpFile
 from agent.types.arguments import Seconds, refuse
-from agent.types.checks import reads_arguments
+from agent.types.checks import checks_call
 from memory.process.breaker import Breaker, CircuitOpen
 from memory.process.spans import note
 from tools.context import TurnContext
@@ -90,7 +90,7 @@ def server_name(server: "MCPServer") -> str:
 
 def extensions(
     added: "Sequence[OwnTool]",
-    only: Sequence[str] | None,
+    only: Collection[str] | None,
     guardrails: Sequence[Any] = (),
     hooks: Any = None,
     mcp: McpFile | None = None,
@@ -143,7 +143,7 @@ def tool(function: Any, *, name: str = "", description: str = "", timeout: Secon
 def tool(
     *, name: str = "", description: str = "", timeout: Seconds | None = None
 ) -> Callable[[Callable[..., Any]], Tool]: ...
-@reads_arguments
+@checks_call
 def tool(
     function: Any = None, *, name: str = "", description: str = "", timeout: Seconds | None = None
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:

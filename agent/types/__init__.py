@@ -7,13 +7,25 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic
 
 from typing_extensions import TypedDict, TypeVar
 
-from agent.types.arguments import Argument, Name, Seconds, Text, Turns, Where, model_or_name
+from agent.types.arguments import (
+    Argument,
+    Name,
+    Seconds,
+    ShortTexts,
+    Text,
+    Turns,
+    Where,
+    async_function,
+    model_or_name,
+)
 from agent.types.client import CLIENT_TURN, Called, ClientTurn, Item
 from memory.audience import PRIVATE, Audience, Place
 from memory.records import Decision, ForgetCandidate, Hit, Memory
 
 if TYPE_CHECKING:
     from agents.models.interface import Model
+else:  # the SDK takes seconds to import
+    Model = Any
 
 T = TypeVar("T", default=None)
 
@@ -125,7 +137,10 @@ class Reply(Generic[T]):
     """The answer as the type that was asked for; then `message` is its JSON."""
 
 
-Ending = Callable[[tuple[ForgetCandidate, ...] | None, Sequence[ToolCall]], Awaitable[str]]
+Ending = Annotated[
+    Callable[[tuple[ForgetCandidate, ...] | None, Sequence[ToolCall]], Awaitable[str]],
+    Argument(async_function),
+]
 """Given what the person may have asked to forget, as in `Reply`, and the calls of a turn: what a surface adds
 to its answer; empty for nothing."""
 
@@ -141,13 +156,13 @@ class TurnOptions(TypedDict, total=False):
     """The name to show for the user; default: the id."""
     instructions: Text
     """What the calling program wishes of the answer; the model sees it as a wish."""
-    origins: Sequence[str]
+    origins: ShortTexts
     """The ids that a chat platform gave to the message, for when it is deleted there."""
     client: Annotated[ClientTurn, CLIENT_TURN] | None
     """What a client of a chat API sends beside the message; its history then is the conversation."""
     settle: bool
     """Wait until the answer's memories are stored, so that the reply tells of them."""
-    model: Annotated["str | Model", Argument(model_or_name)] | None
+    model: Annotated[str | Model, Argument(model_or_name)] | None
     """Answers this turn: the name of another model at the same server, or a model of the Agents SDK."""
     timeout: Seconds | None
     """Seconds for the whole turn; then it raises ModelUnavailable. The message is kept, without a reply."""

@@ -4,9 +4,10 @@ the texts of their errors come from here; `agent.types.checks` reads a method's 
 A reader raises ValueError with what is wrong, in words that go after the name of the argument.
 """
 
+import inspect
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from reprlib import repr as shown
@@ -218,6 +219,12 @@ def _moment(value: object) -> Any:
     return moment_of(value)
 
 
+def async_function(value: object) -> object:
+    if not any(inspect.iscoroutinefunction(one) for one in (value, type(value).__call__)):
+        raise Refused(value, "no async function")
+    return value
+
+
 def of_the_sdk(*classes: str) -> Callable[[object], object]:
     """An object of the Agents SDK, which takes seconds to import: there is none where nobody did."""
 
@@ -244,8 +251,9 @@ def _text(read: Callable[[Any], Any], description: str, **schema: Any) -> Argume
     return Argument(read, {"type": "string", "description": description, **schema})
 
 
-Word = Annotated[str, Argument(short_text)]
-"""A name, an id or a word: what a plain `str` of a method is."""
+ShortText = Annotated[str, Argument(short_text)]
+"""A name, an id or a word."""
+ShortTexts = Annotated[Collection[str], Argument(lambda value: [*map(short_text, listed(value))])]
 Instant = Annotated[datetime, Argument(moment_of)]
 User = Annotated[str, Argument(user_named)]
 Name = Annotated[str, Argument(readable_name)]

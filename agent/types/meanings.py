@@ -13,6 +13,7 @@ from agent.errors import BadInput
 from agent.types.arguments import (
     Content,
     Importance,
+    Instant,
     MemoryId,
     Moment,
     Name,
@@ -51,7 +52,7 @@ class NewFact(FactFields, total=False):
 class MemoryChanges(FactFields, total=False):
     """What may differ in a correction; the arguments of `remember`."""
 
-    said_at: datetime | None
+    said_at: Instant | None
     everybody: bool
     author: Name | None
 

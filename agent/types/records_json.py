@@ -5,7 +5,7 @@ are shown as their records are (`memory.records`), with all fields.
 """
 
 from datetime import datetime
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from typing_extensions import TypedDict
 
@@ -23,6 +23,8 @@ from memory.records import (
     Role,
     Source,
 )
+
+T = TypeVar("T")
 
 
 class FactJson(TypedDict):
@@ -119,39 +121,42 @@ class ForgottenJson(TypedDict):
 
 def memory_json(memory: Memory) -> MemoryJson:
     lists = {"subjects": [*memory.subjects], "owners": sorted(memory.owners)}
-    return cast(MemoryJson, _fields(MemoryJson, memory, without="user") | lists | {"user": memory.user_id})
+    return _shaped(MemoryJson, memory, user=memory.user_id, **lists)
 
 
 def hit_json(hit: Hit) -> HitJson:
-    known: dict[str, Any] = {**memory_json(hit.memory)} if hit.memory else {}
-    about = {name: known.get(name) for name in HitJson.__annotations__}
-    return cast(
-        HitJson, about | _fields(Hit, hit, without="memory") | {"subjects": known.get("subjects", [])}
-    )
+    memory: dict[str, Any] = {**memory_json(hit.memory)} if hit.memory else {"subjects": []}
+    others = {name: memory.get(name) for name in HitJson.__annotations__ if not hasattr(hit, name)}
+    return _shaped(HitJson, hit, **others)
 
 
 def decision_json(decision: Decision) -> DecisionJson:
-    return cast(DecisionJson, _fields(DecisionJson, decision))
+    return _shaped(DecisionJson, decision)
 
 
 def message_json(message: Message) -> MessageJson:
-    return cast(MessageJson, _fields(MessageJson, message))
+    return _shaped(MessageJson, message)
 
 
 def forgotten_json(receipt: Forgotten) -> ForgottenJson:
-    counted = {name: getattr(receipt, name) for name in _COUNTS}
-    taken = {
-        "content": receipt.content,
-        "memories": [memory.id for memory in receipt.memories],
-        "unverified": len(receipt.kept),
-        "kept": [*receipt.kept],
-        "near": [OfferedJson(id=one.id, content=one.content, kind=one.kind) for one in receipt.offered],
-    }
-    return cast(ForgottenJson, taken | counted)
+    return _shaped(
+        ForgottenJson,
+        receipt,
+        memories=[memory.id for memory in receipt.memories],
+        unverified=len(receipt.kept),
+        kept=[*receipt.kept],
+        near=[_shaped(OfferedJson, one) for one in receipt.offered],
+    )
 
 
 def near_json(memory: Memory) -> NearJson:
-    return NearJson(id=memory.id, content=memory.content)
+    return _shaped(NearJson, memory)
+
+
+def _shaped(shape: type[T], record: object, **fields: Any) -> T:
+    """Return what the shape has: these fields, and the others as the record has them."""
+    names = shape.__annotations__
+    return cast(T, {name: fields[name] if name in fields else getattr(record, name) for name in names})
 
 
 def goes_with(candidate: ForgetCandidate) -> str:
@@ -159,24 +164,6 @@ def goes_with(candidate: ForgetCandidate) -> str:
     counts = (("message", "messages", len(candidate.messages)), ("reply", "replies", candidate.replies))
     told = [f"{count} {one if count == 1 else many}" for one, many, count in counts if count]
     return f"{' and '.join(told)} go with it" if told else ""
-
-
-_COUNTS = (
-    "elsewhere",
-    "messages",
-    "replies",
-    "tasks",
-    "entries",
-    "summaries",
-    "traces",
-    "undo_id",
-    "undo_until",
-)
-
-
-def _fields(shape: type, record: object, without: str = "") -> dict[str, Any]:
-    """The fields of the record that the shape has."""
-    return {name: getattr(record, name) for name in shape.__annotations__ if name != without}
 
 
 def taken_with(receipt: Forgotten) -> str:

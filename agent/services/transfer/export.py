@@ -78,7 +78,7 @@ async def export_person(
 
 
 async def export_place(
-    database: Database, store: MemoryStore, now: datetime, place: Place | str, user: str
+    database: Database, store: MemoryStore, now: datetime, place: Place | str | None, user: str
 ) -> dict[str, Any]:
     """Return the memories and messages of a place, each with whose it is, so that `import` restores them.
     What is known around the place or inside it is not part of it."""

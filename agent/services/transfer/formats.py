@@ -18,7 +18,7 @@ from zipfile import BadZipFile, ZipFile
 
 from agent.errors import BadInput
 from agent.types.arguments import MAX_MESSAGE, moment_of, read_value
-from agent.types.checks import reads_arguments
+from agent.types.checks import checks_call
 
 Message = dict[str, Any]
 """`id`, `chat`, `role`, `author`, `text`, and `sent_at`, which is None where nobody knows."""
@@ -45,7 +45,7 @@ class Conversations:
     unreadable: list[str]
 
 
-@reads_arguments
+@checks_call
 def read_json(data: str | bytes) -> Any:
     """Return JSON, the list of what stands on the lines, or the conversations of an archive. Raises
     BadInput."""

@@ -19,7 +19,7 @@ from agent.services.transfer.formats import (
     what_is_wrong,
 )
 from agent.types.arguments import User, moment_of, one_of, place_of, read_value, short_text
-from agent.types.checks import reads_arguments
+from agent.types.checks import checks_call
 from agent.types.meanings import draft_of
 from memory.audience import PRIVATE, Place
 from memory.facts.candidate import Provenance
@@ -87,7 +87,7 @@ def _require_speakers(messages: Sequence[Mapping[str, Any]], user: str) -> None:
             )
 
 
-@reads_arguments
+@checks_call
 def parse_import(given: Any, *, user: User) -> ParsedImport:
     """Parse an export of ours, what `formats` reads, or a list of messages. The memories of a person's export
     become this user's; those of a place's are left: its messages tell them. Raises BadInput for a file that

@@ -1,13 +1,13 @@
 """A span's name and attributes for OpenTelemetry.
 
 Names follow the GenAI semantic conventions as of October 2026 (repository
-open-telemetry/semantic-conventions-genai, status: development). What viewers such as Phoenix show stands under
-their names; others are named ``hachi.…``.
+open-telemetry/semantic-conventions-genai, status: development). What viewers such as Phoenix show is named as
+they expect; others are named ``hachi.…``.
 """
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import Any
 

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from agent.errors import BadInput
 from agent.tracing.trace import TURN, place_key
-from agent.types.arguments import Argument, Seconds, listed, short_text
+from agent.types.arguments import Argument, Instant, Seconds, ShortText, listed, short_text
 from agent.types.checks import checks_fields
 from memory.audience import Place
 
@@ -26,23 +26,23 @@ def _kinds(value: object) -> frozenset[str]:
 class TraceFilter:
     """Selects the traces that match every given condition."""
 
-    user: str | None = None
-    place: str | None = None
+    user: ShortText | None = None
+    place: ShortText | None = None
     """The key of a place; places inside it match too. Empty means private."""
-    tool: str | None = None
+    tool: ShortText | None = None
     failed: bool = False
     """Whether to select only turns in which something went wrong: they failed, were killed, malformed or
     retried, had a failing tool, or upkeep that failed."""
-    text: str | None = None
+    text: ShortText | None = None
     """Part of anything that the trace holds, in any letter case."""
-    since: datetime | None = None
+    since: Instant | None = None
     slower: Seconds | None = None
     """The minimum duration in seconds."""
     kinds: Annotated[frozenset[str], Argument(_kinds)] = frozenset({TURN})
     """Empty selects every kind."""
-    message_id: str | None = None
+    message_id: ShortText | None = None
     """The message that the turn answered."""
-    row: str | None = None
+    row: ShortText | None = None
     """The id of a memory, message, task or passage that the trace shows."""
 
 

@@ -21,7 +21,7 @@ from agent.tracing.store.filters import TraceFilter
 from agent.tracing.store.rows import BATCH, as_bytes, conditions, inside, to_row, to_summary
 from agent.tracing.trace import CALL, TURN, Summary, Trace, TraceWithJobs, Work, mappings
 from agent.types import Usage
-from agent.types.arguments import Limit
+from agent.types.arguments import Instant, Limit, ShortText, ShortTexts
 from agent.types.checks import checks_arguments
 from memory.audience import Audience, Place
 from memory.errors import NotFound
@@ -65,8 +65,8 @@ class Traces:
     async def write(
         self,
         written: Sequence[Stored],
-        now: datetime,
-        stored: Collection[str] = (),
+        now: Instant,
+        stored: ShortTexts = (),
         made_by: tuple[str, Mapping[str, Any]] | None = None,
     ) -> int:
         """Insert or update traces; durable on return. Returns how many were written. Skips traces of people
@@ -101,7 +101,7 @@ class Traces:
             self._made_by[made_by[0]] = made_by[1]
         return len(kept)
 
-    async def showing(self, ids: Collection[str]) -> int:
+    async def showing(self, ids: ShortTexts) -> int:
         """Return how many traces of turns, and of the work after them, show one of these rows. Those of calls
         only tell a person what they did themselves."""
         rows, found = sorted(filter(None, map(as_bytes, ids))), set[int]()
@@ -111,7 +111,7 @@ class Traces:
             found |= {row.trace for row in await self.database.rows(query)}
         return len(found)
 
-    async def forget(self, ids: Collection[str]) -> int:
+    async def forget(self, ids: ShortTexts) -> int:
         """Empty the traces that show one of these rows. Their times, tokens and outcomes stay. Returns how
         many were emptied."""
         emptied, rows = 0, sorted(filter(None, map(as_bytes, ids)))
@@ -128,16 +128,16 @@ class Traces:
         await self.database.empty_log()
         return emptied
 
-    async def prune(self, before: datetime) -> int:
+    async def prune(self, before: Instant) -> int:
         """Delete traces that began before that time. Returns how many were deleted."""
         return await self._delete(traces.c.started_at < before)
 
-    async def places_of(self, user: str) -> set[str]:
+    async def places_of(self, user: ShortText) -> set[str]:
         """Return the keys of the places where a person spoke."""
         query = select(traces.c.place).where(traces.c.user_id == user, traces.c.place != "").distinct()
         return {row.place for row in await self.database.rows(query)}
 
-    async def erase(self, user: str, places: Collection[str]) -> int:
+    async def erase(self, user: ShortText, places: ShortTexts) -> int:
         """Delete a person's traces, and those of `places`, whose prompts contain what the person said there.
         Returns how many were deleted."""
         gone = await self._delete(or_(traces.c.user_id == user, *(inside(place) for place in places)))
@@ -155,7 +155,7 @@ class Traces:
             if len(ids) < BATCH:
                 return gone
 
-    async def _summaries(self, rows: Sequence[Any], now: datetime) -> "list[Summary]":
+    async def _summaries(self, rows: Sequence[Any], now: Instant) -> "list[Summary]":
         """Return the summaries of these rows, without the content of those that show what is hidden."""
         hidden = await self._hidden([row.seq for row in rows]) if rows else set()
         names = await Transcript(self._people).speakers.names({row.user_id for row in rows if row.user_id})
@@ -183,10 +183,10 @@ class Traces:
     async def list(
         self,
         wanted: TraceFilter = TURNS,
-        now: datetime | None = None,
+        now: Instant | None = None,
         limit: Limit = 20,
         *,
-        before: str | None = None,
+        before: ShortText | None = None,
     ) -> "list[Summary]":
         """Return traces newest first; with `before`, those older than the trace with this id."""
         now = now or self._clock()
@@ -226,7 +226,7 @@ class Traces:
             found[row.turn_id] = (*found.get(row.turn_id, ()), done)
         return found
 
-    async def each(self, wanted: TraceFilter, now: datetime) -> AsyncIterator[Summary]:
+    async def each(self, wanted: TraceFilter, now: Instant) -> AsyncIterator[Summary]:
         """Yield all matching traces, newest first, read in batches."""
         before: str | None = None
         while batch := await self.list(wanted, now, BATCH, before=before):
@@ -238,7 +238,7 @@ class Traces:
         query = select(func.count()).select_from(traces).where(*conditions(wanted))
         return int((await self.database.rows(query))[0][0])
 
-    async def find(self, id: str, now: datetime | None = None) -> Summary:
+    async def find(self, id: ShortText, now: Instant | None = None) -> Summary:
         """Return the trace with this id or beginning of an id; `last` is the newest turn. Raises NotFound,
         and BadInput if several ids match."""
         given = id.strip().lower().removeprefix("trace_")
@@ -256,7 +256,7 @@ class Traces:
             raise BadInput(f"several traces begin with {id!r}; give more of the id")
         return (await self._summaries(rows[:1], now or self._clock()))[0]
 
-    async def get(self, id: str, now: datetime | None = None) -> Trace:
+    async def get(self, id: ShortText, now: Instant | None = None) -> Trace:
         """Return the whole trace. Raises NotFound and BadInput as `find` does."""
         summary = await self.find(id, now)
         if summary.content != "kept":
@@ -268,19 +268,19 @@ class Traces:
             raise NotFound(f"the trace {summary.short} has just been deleted")
         return await self._read(summary, body)
 
-    async def get_with_jobs(self, id: str, now: datetime | None = None) -> TraceWithJobs:
+    async def get_with_jobs(self, id: ShortText, now: Instant | None = None) -> TraceWithJobs:
         """Return it with the background work that followed."""
         trace = await self.get(id, now)
         return TraceWithJobs(trace, await self.after(trace.id, now))
 
-    async def after(self, turn_id: str, now: datetime | None = None) -> Sequence[Trace]:
+    async def after(self, turn_id: ShortText, now: Instant | None = None) -> Sequence[Trace]:
         """Return the background jobs that followed a turn, in order."""
         query = _WITH_BODIES.where(traces.c.turn_id == turn_id).order_by(traces.c.seq)
         rows = await self.database.rows(query)
         pairs = zip(await self._summaries(rows, now or self._clock()), rows, strict=True)
         return [await self._read(one, row.body) for one, row in pairs if one.content == "kept"]
 
-    async def add_left_out_texts(self, trace: Trace, now: datetime) -> None:
+    async def add_left_out_texts(self, trace: Trace, now: Instant) -> None:
         """Give the candidates that a search left out, of which a trace holds the ids alone, the texts that
         the turn's audience may read now."""
         left_out: list[Any] = [

@@ -148,7 +148,7 @@ LIMIT = "limit: {} is no whole number from 1 to 10000"
         ),
         ("memories.remember_many", {"facts": [{"content": "x", "hue": 1}]}, "hue: there is no such argument"),
         ("memories.list", {"user": None}, "user: None is nobody; pass the id of the person"),
-        ("memories.list", {"usr": "ana"}, "list: got an unexpected keyword argument 'usr'"),
+        ("memories.list", {"usr": "ana"}, "usr: there is no such argument"),
         ("conversations.messages", {"limit": 0}, LIMIT.format(0)),
         ("conversations.messages", {"before": "x"}, "there is no message 'x' here"),
         ("conversations.import_", {"parsed": {}}, "parsed: {} is no ParsedImport"),

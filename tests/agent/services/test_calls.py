@@ -46,7 +46,7 @@ async def test_a_refused_call_says_why_without_what_was_told(pet: Companion) -> 
         await pet.remember("Ana rows", user="ana", ttl="bananas", importance=0.3)
     _, refused = await calls(pet)
     [call] = refused.spans("tool")
-    assert call.data["arguments"] == {"ttl": "(a text)", "importance": 0.3}
+    assert call.data["arguments"] == {"content": "(a text)", "ttl": "(a text)", "importance": 0.3}
     assert refused.summary.status == "error"
     assert "ttl: 'bananas' is no length of time" in call.error
 
