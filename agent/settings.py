@@ -47,7 +47,7 @@ RENAMED = {
 """Settings by their former names."""
 GONE = frozenset(
     {"summary_budget", "summary_reread", "prompt_facts", "consolidate_tokens", "unimportant"}
-    | {"purge_minutes", "upkeep_per_hour", "reranker"}
+    | {"purge_minutes", "upkeep_per_hour", "reranker", "traces_url"}
 )
 """Settings that nobody set."""
 
@@ -311,9 +311,6 @@ class Settings(BaseSettings):
     to let it look things up elsewhere."""
     traces: bool = True
     """Whether each turn leaves a trace. Switch it off to save disk, at the price of explanations."""
-    traces_url: SecretStr | None = None
-    """The database of traces, if it is another one: `postgresql://…` or `sqlite:///path/traces.db`. Set it to
-    keep traces off the main database."""
     trace_content: Literal["full", "redacted", "none"] = "redacted"
     """What a trace holds: everything; everything but secrets and what `trace_redact` matches; or no content,
     only what was done, how it ended and how long it took. Set it to `none` where operators may read no

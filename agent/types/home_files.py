@@ -16,6 +16,7 @@ LOG, DECISIONS, TYPED = "hachi.log", "decisions.jsonl", "chat_history"
 OLDER_FILES = 3
 """How many full files of the log, and of the decisions, are kept beside the one that is written."""
 DATABASES = ("hachi.db", "traces.db")
+"""Earlier versions could have traces in one of their own."""
 _BESIDE = ("", "-wal", "-shm", "-journal", ".restoring")
 _COPIES = (".before-conversion", ".before-conversion.new", ".second-edition")
 

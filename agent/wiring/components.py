@@ -102,9 +102,6 @@ async def open_components(
     would end it in disorder where nobody closes the companion."""
     breakers = {name: Breaker(name, clock, failures) for name, failures in GUARDED.items()}
     database = await open_database(closing, settings)
-    traces_database = _traces_database_of(settings)
-    if traces_database is not None:
-        closing.push_async_callback(traces_database.close)
     embedder = open_embedder(
         settings.chosen_embedder,
         api_key=settings.openai_api_key.get_secret_value() if settings.openai_api_key else None,
@@ -121,20 +118,11 @@ async def open_components(
         breakers["fallback model"],
     )
     closing.push_async_callback(models.close)
-    components = _components(
-        settings, clock, models, breakers, database, traces_database, embedder, surface, added
-    )
+    components = _components(settings, clock, models, breakers, database, embedder, surface, added)
     closing.push_async_callback(components.sync.stop)
     closing.push_async_callback(_note_uses, components)
     closing.push_async_callback(components.recorder.close)
     return components
-
-
-def _traces_database_of(settings: Settings) -> Database | None:
-    """The database of traces, if they have one of their own. It is opened with the first trace."""
-    if settings.traces_url is None:
-        return None
-    return Database.lazily(settings.traces_url.get_secret_value(), settings.home, "HACHI_TRACES_URL")
 
 
 def _server(
@@ -153,7 +141,6 @@ def _components(
     models: Models,
     breakers: Mapping[str, Breaker],
     database: Database,
-    traces_database: Database | None,
     embedder: Embedder,
     surface: str,
     added: Extensions,
@@ -165,8 +152,7 @@ def _components(
     sync = Indexing(database, embedder, clock, settings.index_memory * 1_000_000, server)
     judge = models.judge if models.judges else None
     similar = SimilarFacts(database, store, sync.search, embedder, judge, models.consolidates)
-    people = database if traces_database else None
-    traces = Traces(traces_database or database, people, clock)
+    traces = Traces(database, clock)
     recorder = open_recorder(settings, traces, clock, surface, breakers, added.tools)
     undo_for = timedelta(minutes=settings.forget_undo_minutes)
     return Components(

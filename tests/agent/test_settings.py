@@ -16,11 +16,9 @@ from agent.settings import DEFAULT_MODEL, Settings
 from agent.types.budget import Budget
 
 BOTS = {"discord_token", "slack_bot_token", "slack_app_token", "slack_signing_secret"}
-SECRETS = {"openai_api_key", "qdrant_api_key", "database_url", "traces_url"} | BOTS
+SECRETS = {"openai_api_key", "qdrant_api_key", "database_url"} | BOTS
 SECRETS |= {"forward_user_info_header_jwt_secret"}
-CONVENTIONAL = ({"discord_api_url", "openai_base_url", "qdrant_url", "slack_api_url"} | SECRETS) - {
-    "traces_url"
-}
+CONVENTIONAL = {"discord_api_url", "openai_base_url", "qdrant_url", "slack_api_url"} | SECRETS
 
 VALUES: dict[str, tuple[str, Any]] = {
     # name: (as written in the environment, as read)

@@ -51,7 +51,7 @@ async def _move(place: Place, tell: Tell, _: int, *, back: bool) -> None:
     source, target = _databases(place)[back : back + 2]
     tell("begun")
     if await target.revision() != HEAD or not await _users(target):  # else it was killed after its last write
-        await Move(source, source, target).run(lambda _: None)
+        await Move(source, target).run(lambda _: None)
     tell("moved")
     await source.close()
     await target.close()

@@ -213,7 +213,6 @@ AWAY: dict[str, Callable[[str, int, Place], Outcome]] = {
     "consolidation model": Away("upkeep").run,
     "embedder": Away("embedder").run,
     "Qdrant": Away("index", "qdrant_url").run,
-    "traces database": Away("traces database", "traces_url", "postgresql://hachi@{}/traces").run,
     "collector": Away("collector", "otlp_endpoint").run,
     "PostgreSQL": _postgresql,
 }

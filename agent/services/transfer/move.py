@@ -20,15 +20,7 @@ from agent.services.transfer.backup import require_unused
 from memory.errors import StoreUnavailable
 from memory.sql.engine import Database
 from memory.sql.engine.migrate import HEAD, MOVING
-from memory.sql.tables import (
-    changes,
-    index_marks,
-    index_todo,
-    metadata,
-    trace_bodies,
-    trace_rows,
-    traces,
-)
+from memory.sql.tables import changes, index_marks, index_todo, metadata
 from memory.sql.tables.triggers import create_triggers, drop_triggers
 
 ROWS_AT_ONCE = 1_000
@@ -50,21 +42,18 @@ class MovedTable:
 @dataclass(frozen=True)
 class Move:
     database: Database
-    traces: Database
-    """The database of traces, which may be the same one."""
     target: Database
 
     async def rows(self) -> int:
         """Return how many rows there are to copy."""
-        return sum([await _count(self._source(table), table) for table in TABLES])
+        return sum([await _count(self.database, table) for table in TABLES])
 
     async def run(self, progress: Progress) -> list[MovedTable]:
         """Copy and compare every table. Raises BadInput if the target has other data, and StoreUnavailable if
         a process uses the source, or changed it meanwhile."""
-        if self.target.where in (self.database.where, self.traces.where):
+        if self.target.where == self.database.where:
             raise BadInput(f"everything is in {self.target.where} already")
-        for source in {self.database.where: self.database, self.traces.where: self.traces}.values():
-            await _require_unused(source)
+        await _require_unused(self.database)
         await self._begin()
         for table in TABLES:
             await self._copy(table, progress)
@@ -77,9 +66,6 @@ class Move:
             await connection.run_sync(create_triggers)
             await connection.execute(_REVISION, {"revision": HEAD})
         return moved
-
-    def _source(self, table: Table) -> Database:
-        return self.traces if table in (traces, trace_bodies, trace_rows) else self.database
 
     async def _begin(self) -> None:
         """Make the tables, and mark the target as incomplete."""
@@ -103,7 +89,7 @@ class Move:
         last = await _last(self.target, table)
         if last is not None:
             progress(await _count(self.target, table))
-        async for rows in _pages(self._source(table), table, last):
+        async for rows in _pages(self.database, table, last):
             values = [dict(row._mapping) for row in rows]
             async with self.target.write() as connection:
                 await connection.execute(insert(table), values)
@@ -111,7 +97,7 @@ class Move:
 
     async def _compared(self, table: Table, progress: Progress) -> MovedTable:
         """Return the table as it is on both sides. If they differ, the target is emptied."""
-        count, digest = await _checksum(self._source(table), table)
+        count, digest = await _checksum(self.database, table)
         if (count, digest) != await _checksum(self.target, table):
             async with self.target.write() as connection:
                 for one in reversed(metadata.sorted_tables):

@@ -92,16 +92,10 @@ class Session(ExitStack):
 
     @asynccontextmanager
     async def traces(self) -> "AsyncIterator[Traces]":
-        async with AsyncExitStack() as closing:
-            database = people = await closing.enter_async_context(self.database())
-            settings = self.settings()
+        async with self.database() as database:
             from agent.tracing.store.traces import Traces
-            from memory.sql.engine import Database
 
-            if apart := settings.traces_url:
-                database = await Database.open(apart.get_secret_value(), settings.home, "HACHI_TRACES_URL")
-                closing.push_async_callback(database.close)
-            yield Traces(database, people if apart else None)
+            yield Traces(database)
 
     def report(self, error: Exception) -> None:
         """Print one line on stderr, after the traceback with --debug. The log gets the traceback of a bug."""
@@ -120,12 +114,9 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def database_urls(settings: "Settings") -> list[tuple[str, str | None]]:
-    """Return each database's setting and its value. Traces are in the last one."""
-    urls = [("DATABASE_URL", settings.database_url), ("HACHI_TRACES_URL", settings.traces_url)]
-    return [
-        (name, url.get_secret_value() if url else None) for name, url in urls if url or name == "DATABASE_URL"
-    ]
+def database_url(settings: "Settings") -> str | None:
+    """Return the URL of the database; None for SQLite in the data folder."""
+    return settings.database_url.get_secret_value() if settings.database_url else None
 
 
 def error_line(error: Exception) -> str:

@@ -26,7 +26,7 @@ from agent.types.checks import checks_arguments
 from memory.audience import Audience, Place
 from memory.errors import NotFound
 from memory.sql.engine import Database
-from memory.sql.hidden import hidden_in, is_not_to_be_shown
+from memory.sql.hidden import is_not_to_be_shown
 from memory.sql.memories.store import MemoryStore
 from memory.sql.messages.transcript import Transcript
 from memory.sql.tables import trace_bodies, trace_rows, traces
@@ -45,15 +45,8 @@ _WITH_BODIES = _SUMMARIES.add_columns(trace_bodies.c.body).join(
 
 @checks_arguments
 class Traces:
-    def __init__(
-        self,
-        database: Database,
-        people: Database | None = None,
-        clock: Callable[[], datetime] | None = None,
-    ) -> None:
-        """`people` is the database of people, messages and what is hidden, if it is another one."""
+    def __init__(self, database: Database, clock: Callable[[], datetime] | None = None) -> None:
         self.database, self._clock = database, clock or partial(datetime.now, UTC)
-        self._people = people or database
         self._made_by: dict[str, Mapping[str, Any]] = {}
         """The stored values of `made_by` that this process knows, by key."""
 
@@ -74,11 +67,7 @@ class Traces:
         deleted since; writes no content of those that have been emptied since. `made_by` is the key that
         these traces share, with its value."""
         async with self.database.write() as connection:
-            if self._people is self.database:
-                kept = await not_erased(connection, written)
-            else:
-                async with self._people.read() as people:
-                    kept = await not_erased(people, written)
+            kept = await not_erased(connection, written)
             if stored:
                 query = select(traces.c.id, _HAS_BODY).where(traces.c.id.in_(stored))
                 has_body = {row.id: row.has_body for row in await connection.execute(query)}
@@ -158,7 +147,7 @@ class Traces:
     async def _summaries(self, rows: Sequence[Any], now: Instant) -> "list[Summary]":
         """Return the summaries of these rows, without the content of those that show what is hidden."""
         hidden = await self._hidden([row.seq for row in rows]) if rows else set()
-        names = await Transcript(self._people).speakers.names({row.user_id for row in rows if row.user_id})
+        names = await Transcript(self.database).speakers.names({row.user_id for row in rows if row.user_id})
         work = await self._work([row.id for row in rows if row.kind == TURN])
         return [
             replace(
@@ -173,12 +162,8 @@ class Traces:
         """Return which of these traces, by `seq`, show a hidden row."""
         rows = select(trace_rows.c.trace, as_uuid(trace_rows.c.row_id).label("id"))
         shown = rows.where(trace_rows.c.trace.in_(numbers)).cte("shown").prefix_with("MATERIALIZED")
-        if self._people is self.database:
-            hidden = select(shown.c.trace).where(is_not_to_be_shown(shown.c.id)).distinct()
-            return {row.trace for row in await self.database.rows(hidden)}
-        found = await self.database.rows(select(shown))
-        ids = await hidden_in(self._people, {row.id for row in found})
-        return {row.trace for row in found if row.id in ids}
+        hidden = select(shown.c.trace).where(is_not_to_be_shown(shown.c.id)).distinct()
+        return {row.trace for row in await self.database.rows(hidden)}
 
     async def list(
         self,
@@ -291,7 +276,7 @@ class Traces:
         ]
         ids = {one["id"] for one in left_out}
         audience = Audience.of(trace.summary.user, Place.of_key(trace.summary.place))
-        facts, said = MemoryStore(self._people), Transcript(self._people)
+        facts, said = MemoryStore(self.database), Transcript(self.database)
         found = {id: one.content for id, one in (await facts.by_ids(ids, audience, now)).items()}
         found |= {id: one.text for id, one in (await said.by_ids(ids, audience)).items()}
         for one in left_out:

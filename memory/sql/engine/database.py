@@ -66,7 +66,6 @@ class Database:
         self._writing = engine.execution_options(hachi_write=True)
         self.writes = 0
         """The number of transactions that this process has committed."""
-        self._prepared = True
         self._writer = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self.closed = False
@@ -84,25 +83,13 @@ class Database:
             raise
         return database
 
-    @classmethod
-    def lazily(cls, url: str, home: Path, setting: str) -> "Database":
-        """Open it with the first transaction: a server that is away does not stop a start."""
-        database = cls.connect(url, home, setting)
-        database._prepared = False
-        return database
-
     async def _prepare(self) -> None:
-        self._prepared = True
-        try:
-            if self.sqlite:
-                await self.migrate()
-            elif outdated(await self.revision(), self.where):
-                raise StoreUnavailable(f"the tables in {self.where} are missing or old: run `hachi migrate`")
-            async with self.read() as connection:
-                await connection.run_sync(require_head, self.where)
-        except BaseException:
-            self._prepared = False
-            raise
+        if self.sqlite:
+            await self.migrate()
+        elif outdated(await self.revision(), self.where):
+            raise StoreUnavailable(f"the tables in {self.where} are missing or old: run `hachi migrate`")
+        async with self.read() as connection:
+            await connection.run_sync(require_head, self.where)
 
     @classmethod
     def connect(cls, url: str | None, home: Path, setting: str = "DATABASE_URL") -> "Database":
@@ -122,14 +109,9 @@ class Database:
                 )
             self._loop = loop
 
-    async def _ready(self) -> None:
-        self.check_usable()
-        if not self._prepared:
-            await self._prepare()
-
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:
-        await self._ready()
+        self.check_usable()
         with translated(self.where):
             async with self._reading.connect() as connection:
                 yield connection
@@ -144,7 +126,7 @@ class Database:
         meanwhile, or only others that share it if it is `shared`. Raises ClaimLost where this task's job is
         another process's by now.
         """
-        await self._ready()
+        self.check_usable()
         with translated(self.where):
             async with self._writer if self.sqlite else nullcontext(), self._writing.connect() as connection:
                 connection.info[_AFTER_COMMIT] = []
@@ -187,7 +169,7 @@ class Database:
             with self._reading.sync_engine.connect() as connection:
                 return (told or _all)(connection.execute(statement, values))
 
-        await self._ready()
+        self.check_usable()
         with translated(self.where):
             if statement.is_dml and self.sqlite:
                 async with self._writer:

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import socket
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -235,32 +234,6 @@ async def test_a_trace_that_cannot_be_written_fails_no_turn_and_is_written_later
             await asyncio.sleep(0.02)
     assert {one.id for one in await pet.traces.list(EVERY, pet.clock())} == ids
     assert caplog.text.count("the server has gone") == 1, "logged once"
-
-
-@pytest.mark.parametrize("away", ["a server that never answers", "a file that cannot be"])
-async def test_a_dead_database_of_traces_stops_no_start_no_turn_and_no_exit(
-    home, clock, light_embedder, tmp_path, away, caplog, monkeypatch
-):
-    monkeypatch.setattr(recorder, "FLUSH_TIMEOUT", 0.5)
-    (tmp_path / "folder.db").mkdir()
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        url = f"postgresql://hachi@127.0.0.1:{silent.getsockname()[1]}/traces"
-        url = f"sqlite:///{tmp_path / 'folder.db'}" if away == "a file that cannot be" else url
-        settings = Settings(home=home, embedder="bundled", traces_url=url)
-        async with asyncio.timeout(9):  # one attempt of the driver alone takes ten seconds
-            async with Companion.open(settings, clock=clock) as pet:
-                for text in ("hello", "I keep ferrets", "bye"):
-                    await pet.respond(text, user="ana")
-                await pet.settle()
-    assert "could not be written and are dropped" in caplog.text
-
-
-async def test_a_database_of_traces_is_made_with_the_first_trace_and_no_idle_job_is_in_it(open_pet, tmp_path):
-    pet = await open_pet(traces_url=f"sqlite:///{tmp_path / 'traces.db'}", consolidate="off")
-    assert not (tmp_path / "traces.db").exists()
-    await pet.respond("hello", user="ana")
-    await pet.settle()
-    assert await pet.traces.count(EVERY) == 1
 
 
 async def test_closing_writes_everything_even_after_a_cancelled_flush(open_pet, rows, home, clock):

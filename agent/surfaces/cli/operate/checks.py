@@ -107,7 +107,6 @@ async def _stored(session: Session, settings: "Settings", counts: dict[str, int]
             return
         from agent.services.statistics import Figures, StatisticsService
         from agent.types.client import OTHER_MEMORY
-        from memory.sql.engine import Database
         from memory.sql.jobs.queue import JobQueue
         from memory.sql.memories.store import MemoryStore
 
@@ -125,15 +124,6 @@ async def _stored(session: Session, settings: "Settings", counts: dict[str, int]
             yield Check("clients", None, f"{turns} {OTHER_MEMORY}; Open WebUI: ENABLE_MEMORIES=false")
         if not settings.traces:
             yield Check("traces", None, "off")
-        elif url := settings.traces_url:
-
-            async def traces() -> str:
-                apart = Database.lazily(url.get_secret_value(), settings.home, "HACHI_TRACES_URL")
-                closing.push_async_callback(apart.close)
-                await apart.revision()
-                return apart.where
-
-            yield await _check("traces", traces)
         yield await _check("work", lambda: _work(settings, database, jobs))
         if bundled:
             messages = counts.get("messages", 0)

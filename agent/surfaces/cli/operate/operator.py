@@ -20,7 +20,7 @@ from agent.surfaces.cli.output import (
     table_of,
     when,
 )
-from agent.surfaces.cli.session import Session, database_urls, require, with_companion, with_session
+from agent.surfaces.cli.session import Session, database_url, require, with_companion, with_session
 from agent.types.records_json import memory_json
 
 if TYPE_CHECKING:
@@ -112,18 +112,17 @@ async def migrate(
     session: Session,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="PostgreSQL has been backed up.")] = False,
 ) -> None:
-    """Make each database's tables, or bring those of an older version up to date."""
+    """Make the database's tables, or bring those of an older version up to date."""
     settings = session.settings()
     from memory.sql.engine import Database
 
-    for name, url in database_urls(settings):
-        database = Database.connect(url, settings.home, name)
-        try:
-            done = await database.migrate(backed_up=yes)
-            revision = await database.revision()
-        finally:
-            await database.close()
-        print(f"{database.where}: {'brought to' if done else 'already at'} {revision}")
+    database = Database.connect(database_url(settings), settings.home)
+    try:
+        done = await database.migrate(backed_up=yes)
+        revision = await database.revision()
+    finally:
+        await database.close()
+    print(f"{database.where}: {'brought to' if done else 'already at'} {revision}")
 
 
 @keys.command()

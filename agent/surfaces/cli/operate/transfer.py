@@ -23,7 +23,7 @@ from agent.surfaces.cli.output import (
     when,
     write_output,
 )
-from agent.surfaces.cli.session import Session, database_urls, storable_all, with_companion, with_session
+from agent.surfaces.cli.session import Session, database_url, storable_all, with_companion, with_session
 from agent.tracing.render.text import json_text
 from memory.audience import Place
 
@@ -164,9 +164,6 @@ def _print_receipt(receipt: "Erased") -> None:
     print(f"{plain(receipt.user)} was erased at {when(receipt.at)}; {done}")
 
 
-_FILES = {"DATABASE_URL": "hachi.db", "HACHI_TRACES_URL": "traces.db"}
-"""What a backup calls each database."""
-
 Folder = Annotated[Path, typer.Argument(metavar="PATH", help="The folder of the backup.")]
 
 
@@ -222,17 +219,15 @@ async def move(
     from memory.sql.engine import Database
 
     async with AsyncExitStack() as closing:
-        sources = []
-        for name, url in database_urls(settings):
-            sources.append(await Database.open(url, settings.home, name))
-            closing.push_async_callback(sources[-1].close)
+        source = await Database.open(database_url(settings), settings.home)
+        closing.push_async_callback(source.close)
         target = Database.connect(to, settings.home, "--to")
         closing.push_async_callback(target.close)
-        moving = Move(sources[0], sources[-1], target)
+        moving = Move(source, target)
         with progress_bar() as bar:
             task = bar.add_task("moving", total=2 * await moving.rows())
             moved = await moving.run(lambda count: bar.advance(task, count))
-    say(_next_steps(target.where, qdrant, len(sources) > 1))
+    say(_next_steps(target.where, qdrant))
     if qdrant:
         await _index(settings, to, qdrant)
     rows = [[table.name, str(table.rows), table.sha256[:12]] for table in moved]
@@ -246,18 +241,17 @@ async def _index(settings: "Settings", database_url: str, qdrant_url: str) -> No
 
     from agent.companion import Companion
 
-    moved = {"database_url": SecretStr(database_url), "traces_url": None, "qdrant_url": qdrant_url}
+    moved = {"database_url": SecretStr(database_url), "qdrant_url": qdrant_url}
     async with Companion.open(settings.model_copy(update=moved), periodic_jobs=False) as pet:
         with progress_bar() as bar:
             task = bar.add_task("indexing", total=await pet.admin.rows_to_index())
             await pet.admin.reindex(lambda count: bar.advance(task, count))
 
 
-def _next_steps(where: str, qdrant: str | None, had_traces: bool) -> str:
+def _next_steps(where: str, qdrant: str | None) -> str:
     settings = "DATABASE_URL and QDRANT_URL" if qdrant else "DATABASE_URL"
-    unset = ", and unset HACHI_TRACES_URL" if had_traces else ""
     index = "" if qdrant else "; the next search rebuilds the index"
-    return f"everything is in {where} and was compared: set {settings} to it{unset}{index}"
+    return f"everything is in {where} and was compared: set {settings} to it{index}"
 
 
 def _told(files: list[Path]) -> str:
@@ -265,17 +259,10 @@ def _told(files: list[Path]) -> str:
 
 
 def _databases(settings: "Settings") -> dict[str, Path]:
-    """Return the path of each SQLite database, by its name in a backup. Raises BadInput where memories are in
-    PostgreSQL."""
+    """Return the path of the SQLite database, by its name in a backup. Raises BadInput for PostgreSQL."""
     from memory.sql.engine import Database
 
-    found = {}
-    for name, url in database_urls(settings):
-        database = Database.connect(url, settings.home, name)
-        if database.sqlite:
-            found[_FILES[name]] = Path(database.where)
-        elif name == "DATABASE_URL":
-            raise BadInput(f"{database.where} is backed up and restored by pg_dump and pg_restore")
-        else:
-            say(f"traces are in {database.where}, which pg_dump backs up")
-    return found
+    database = Database.connect(database_url(settings), settings.home)
+    if not database.sqlite:
+        raise BadInput(f"{database.where} is backed up and restored by pg_dump and pg_restore")
+    return {"hachi.db": Path(database.where)}

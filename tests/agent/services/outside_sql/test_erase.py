@@ -139,13 +139,6 @@ async def test_who_comes_back_is_known_again_as_somebody_new(open_pet: OpenPet, 
 # Traces.
 
 
-IN_THE_RECORD, ELSEWHERE = False, True
-
-
-def traces_url(elsewhere: bool, folder: Path) -> str | None:
-    return f"sqlite:///{folder / 'traces' / 'traces.db'}" if elsewhere else None
-
-
 def holding(folder: Path, word: bytes) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file() and word in path.read_bytes()]
 
@@ -155,11 +148,10 @@ async def said_by(pet: Companion) -> list[str | None]:
     return [one.user for one in await pet.traces.list(TraceFilter(kinds=frozenset()), pet.clock(), 100)]
 
 
-@pytest.mark.parametrize("elsewhere", [IN_THE_RECORD, ELSEWHERE])
 async def test_traces_of_a_person_and_of_the_places_where_they_spoke_go_and_every_byte(
-    open_pet: OpenPet, elsewhere: bool, tmp_path: Path
+    open_pet: OpenPet, tmp_path: Path
 ) -> None:
-    pet = await open_pet(traces_url=traces_url(elsewhere, tmp_path))
+    pet = await open_pet()
     await pet.respond("my zebrafish is called Otto", user="anna.q", settle=True)
     await pet.remember("Anna's zebrafish lives in a bowl", user="anna.q", place="acme/general")
     await pet.respond("hello all", user="anna.q", place="acme/general")
@@ -177,13 +169,13 @@ async def test_traces_of_a_person_and_of_the_places_where_they_spoke_go_and_ever
     assert "traces" not in (await pet.people.erase(user="anna.q")).removed
 
 
-@pytest.mark.parametrize(("written", "elsewhere"), [(True, ELSEWHERE), (False, IN_THE_RECORD)])
+@pytest.mark.parametrize("written", [True, False])
 async def test_what_is_being_recorded_of_them_goes_too(
-    open_pet: OpenPet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: bool, elsewhere: bool
+    open_pet: OpenPet, monkeypatch: pytest.MonkeyPatch, written: bool
 ) -> None:
     monkeypatch.setattr(recorder, "PAUSE", 0.1 if written else 3600.0)
     model = AnsweringModel(then=SKIS, hold="I ski")
-    pet = await open_pet(given=model, traces_url=traces_url(elsewhere, tmp_path))
+    pet = await open_pet(given=model)
     await pet.respond("the general hello", user="ana", place="acme")
     turns = [
         asyncio.create_task(pet.respond("I ski", user="ana", settle=True)),
@@ -222,18 +214,18 @@ async def test_a_turn_in_another_process_does_not_bring_its_trace_back(open_pet:
 
 
 async def test_an_erasure_says_so_where_the_traces_are_out_of_reach(
-    open_pet: OpenPet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    open_pet: OpenPet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pet = await open_pet(traces_url=f"sqlite:///{tmp_path / 'traces.db'}")
+    pet = await open_pet()
     await pet.respond("I ski", user="ana")
     await pet.settle()
 
     async def away(*_: Any) -> int:
-        raise StoreUnavailable("traces.db: the disk cannot be written")
+        raise StoreUnavailable("hachi.db: the disk cannot be written")
 
     with monkeypatch.context() as broken:
         broken.setattr(pet.traces, "_delete", away)
-        with pytest.raises(StoreUnavailable, match=r"traces\.db"):
+        with pytest.raises(StoreUnavailable, match=r"hachi\.db"):
             await pet.people.erase(user="ana")
     receipt = await pet.people.erase(user="ana")
     assert receipt.verified

@@ -16,7 +16,7 @@ from agent.services.transfer.move import TABLES, Move, MovedTable
 from hachi import Companion
 from memory.errors import StoreUnavailable
 from memory.sql.engine import Database
-from memory.sql.tables import memories, messages, trace_rows, users
+from memory.sql.tables import memories, messages, users
 from tests.memory.conftest import server as postgresql
 
 __all__ = ["postgresql"]
@@ -62,7 +62,7 @@ async def opened() -> AsyncIterator[Callable[..., Database]]:
 
 
 async def moved(source: Database, target: Database) -> list[MovedTable]:
-    return await Move(source, source, target).run(lambda _: None)
+    return await Move(source, target).run(lambda _: None)
 
 
 async def all_rows(database: Database) -> dict[str, Any]:
@@ -83,7 +83,7 @@ async def test_there_and_back_every_row_is_the_same(
     back = opened(f"sqlite:///{tmp_path / 'back' / 'hachi.db'}")
     steps: list[int] = []
 
-    tables = await Move(source, source, there).run(steps.append)
+    tables = await Move(source, there).run(steps.append)
     again = await moved(there, back)
 
     before = await all_rows(source)
@@ -103,20 +103,6 @@ async def test_there_and_back_every_row_is_the_same(
     assert "ana lives in Lyon" in [hit.content for hit in found]
 
 
-async def test_what_traces_of_a_database_of_their_own_show_comes_over(
-    home: Path, opened: Callable[..., Database], tmp_path: Path
-) -> None:
-    source, apart, there = (
-        opened(None, home),
-        *(opened(f"sqlite:///{tmp_path / name / 'hachi.db'}") for name in ("apart", "there")),
-    )
-    await apart.migrate()
-    async with apart.write() as connection:
-        await connection.execute(sa.insert(trace_rows).values(trace=7, row_id=b"r" * 16))
-    await Move(source, apart, there).run(lambda _: None)
-    assert [row.trace for row in await there.rows(sa.select(trace_rows))] == [7]
-
-
 class Killed(Exception):
     pass
 
@@ -133,7 +119,7 @@ async def test_an_interrupted_move_goes_on_and_nothing_opens_its_target_before(
             raise Killed
 
     with pytest.raises(Killed):
-        await Move(source, source, target).run(kill)
+        await Move(source, target).run(kill)
     for database in (source, target):
         await database.close()
     with pytest.raises(StoreUnavailable, match=r"not finished: run `hachi move` again"):
@@ -144,7 +130,7 @@ async def test_an_interrupted_move_goes_on_and_nothing_opens_its_target_before(
         await moved(other, target)
 
     steps: list[int] = []
-    tables = await Move(source, source, target).run(steps.append)
+    tables = await Move(source, target).run(steps.append)
 
     assert sum(steps) == 2 * sum(table.rows for table in tables)
     assert await all_rows(target) == await all_rows(source)
@@ -160,7 +146,7 @@ async def test_what_changes_meanwhile_is_noticed_and_the_next_move_begins_again(
             database.execute("UPDATE memories SET content = 'something else'")
 
     with pytest.raises(StoreUnavailable, match=r"memories differs in .* run it again from the beginning"):
-        await Move(source, source, target).run(_after(30, change))
+        await Move(source, target).run(_after(30, change))
     await moved(source, target)
     async with target.read() as connection:
         texts = set(await connection.scalars(sa.select(memories.c.content)))

@@ -46,18 +46,12 @@ def test_a_purge_does_the_hourly_and_daily_jobs_too(hachi, rows, monkeypatch):
     assert (len(rows("SELECT * FROM changes")), rows("SELECT * FROM traces")) == (1, [])
 
 
-def test_migrate_names_each_database_and_what_was_done(hachi, tmp_path):
-    new, traces = tmp_path / "new", tmp_path / "traces.db"
-    settings = {"HACHI_HOME": str(new), "HACHI_TRACES_URL": f"sqlite:///{traces}"}
-    first, second = (hachi("migrate", **settings).out for _ in range(2))
-    assert [line.partition(" to ")[0] for line in first.splitlines()] == [
-        f"{new / 'hachi.db'}: brought",
-        f"{traces}: brought",
-    ]
+def test_migrate_names_the_database_and_what_was_done(hachi, tmp_path):
+    first, second = (hachi("migrate", HACHI_HOME=str(tmp_path / "new")).out for _ in range(2))
+    assert first.startswith(f"{tmp_path / 'new' / 'hachi.db'}: brought to ")
     assert second == first.replace("brought to", "already at")
-    for name in ("DATABASE_URL", "HACHI_TRACES_URL"):
-        ran = hachi("migrate", **{name: "nonsense"})
-        assert (ran.code, f"{name} is no URL" in ran.err) == (1, True)
+    ran = hachi("migrate", DATABASE_URL="nonsense")
+    assert (ran.code, "DATABASE_URL is no URL" in ran.err) == (1, True)
 
 
 def test_memories_and_decisions_are_counted(hachi):

@@ -111,17 +111,15 @@ def test_a_bad_file_is_one_line_and_nothing_is_imported(shared):
 
 def test_a_backup_is_restored_into_an_empty_folder(hachi, tmp_path, monkeypatch):
     hachi("memories", "add", "Mickael skis")
-    traces = {"HACHI_TRACES_URL": f"sqlite:///{tmp_path / 'traces.db'}"}
-    hachi("chat", "-m", "hello", **traces)
-    told = hachi("backup", str(tmp_path / "copy"), **traces).complaint
+    hachi("chat", "-m", "hello")
+    told = hachi("backup", str(tmp_path / "copy")).complaint
     assert "are in" in told
     assert f"`hachi restore {tmp_path / 'copy'}` brings them back" in told
-    refused = hachi("restore", str(tmp_path / "copy"), **traces)
+    refused = hachi("restore", str(tmp_path / "copy"))
     assert (refused.code, "--yes replaces it" in refused.complaint) == (1, True)
-    (tmp_path / "traces.db").unlink()
-    assert "are back" in hachi("restore", str(tmp_path / "copy"), "--yes", **traces).complaint
+    assert "are back" in hachi("restore", str(tmp_path / "copy"), "--yes").complaint
     assert [one["content"] for one in hachi("memories", "list", "--json").json] == ["Mickael skis"]
-    assert len(hachi("traces", "ls", "--json", **traces).json) == 1
+    assert len(hachi("traces", "ls", "--json").json) == 1
 
 
 def test_postgresql_has_its_own_tools(hachi, tmp_path):
@@ -131,15 +129,13 @@ def test_postgresql_has_its_own_tools(hachi, tmp_path):
 
 def test_everything_moves_to_another_database_and_is_compared(hachi, tmp_path):
     hachi("memories", "add", "Mickael skis")
-    traces = {"HACHI_TRACES_URL": f"sqlite:///{tmp_path / 'traces.db'}"}
-    hachi("chat", "-m", "hello", **traces)
+    hachi("chat", "-m", "hello")
     url = f"sqlite:///{tmp_path / 'new.db'}"
-    ran = hachi("move", "--to", url, "--json", **traces)
+    ran = hachi("move", "--to", url, "--json")
     rows = {table["name"]: table["rows"] for table in ran.json}
     assert rows.items() >= {"memories": 1, "messages": 2, "users": 1}.items()
     assert min(rows["traces"], rows["trace_bodies"]) > 0
     assert f"{tmp_path / 'new.db'} and was compared: set DATABASE_URL to it" in ran.complaint
-    assert "unset HACHI_TRACES_URL" in ran.complaint
     assert "Mickael skis" in hachi("memories", "search", "skis", DATABASE_URL=url).out
     again = hachi("move", "--to", url)
     assert (again.code, "holds other data" in again.complaint) == (1, True)
