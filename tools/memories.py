@@ -145,7 +145,7 @@ async def _ask_again(turn: TurnContext, user: str, draft: Draft, old: Memory) ->
     """Raise TryAgain with the old fact's text, once, if the two have nothing in common: the id may be
     wrong."""
     asked = (old.id, draft.content)
-    if asked in turn.asked_again or await turn.writer.related(draft, old, user):
+    if asked in turn.asked_again or await turn.writer.similar.related(draft, old, user):
         return
     turn.asked_again.add(asked)
     raise TryAgain(

@@ -68,7 +68,8 @@ async def _store(writer: FactWriter, stated: Stated) -> list[Decision]:
         added = await _add_together(writer, left)
         if not added:
             [vector] = await embed_if_possible(writer.similar.embedder, [left[0][0].draft.content])
-            added = [(await writer.decide(replace(left[0][0], vector=vector))).decision]
+            decision, _ = await writer.decide(replace(left[0][0], vector=vector))
+            added = [decision]
         decisions += added
         left = left[len(added) :]
     for fact, decision in zip(facts, decisions, strict=True):
@@ -118,4 +119,5 @@ async def _stored_verbatim(
     known = await writer.store.known(connection, fact.origin.owners, fact.key, fact.now)
     if lacking_owners(fact, fact.still_valid(known.worded_so)):
         return None
-    return (await writer.rows.settle(connection, fact, NOT_SEARCHED)).decision
+    decision, _ = await writer.rows.settle(connection, fact, NOT_SEARCHED)
+    return decision

@@ -7,7 +7,7 @@ channel's as it is, so a channel never shows a private statement.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -30,15 +30,6 @@ from memory.text.short_ids import read_id
 NOT_SEARCHED = SimilarSearch(frozenset(), (), {}, None)
 
 
-class StoredDecision(NamedTuple):
-    """A decision that was stored."""
-
-    decision: Decision
-    case: Case
-    memory: Memory | None
-    """What states the fact now; None if nothing was stored."""
-
-
 @dataclass(frozen=True, eq=False)
 class FactRows:
     store: MemoryStore
@@ -47,9 +38,9 @@ class FactRows:
 
     async def settle(
         self, connection: AsyncConnection, candidate: CandidateFact, searched: SimilarSearch
-    ) -> StoredDecision:
-        """Decide by what was `searched` and told since, and store that. Raises Overtaken where what it rests
-        on has changed."""
+    ) -> tuple[Decision, Case]:
+        """Decide by what was `searched` and stated since, and store that. Raises Overtaken where what it
+        rests on has changed."""
         origin = candidate.origin
         if candidate.draft.replaces:
             draft = await self.replacing(connection, candidate.draft, origin, candidate.now)
@@ -60,7 +51,7 @@ class FactRows:
         case = await self._read(connection, candidate, searched)
         decision, resolution = case.decide(self.importance_floor)
         if resolution is None:
-            return StoredDecision(decision, case, None)
+            return decision, case
         worded_so = candidate.still_valid(case.worded_so)
         if not searched.owners.issuperset(lacking_owners(candidate, worded_so)):
             raise Overtaken(f"{self.store.database.where}: what was known already has just ended; try again")
@@ -74,7 +65,7 @@ class FactRows:
             here = set() if resolution.new else {resolution.memory.id}  # a new one rests on its message
             for id in sorted(here.union(known)):
                 await record(connection, id, [origin.message_id], "stated")
-        return StoredDecision(decision, case, resolution.memory)
+        return decision, case
 
     async def _read(
         self, connection: AsyncConnection, candidate: CandidateFact, searched: SimilarSearch

@@ -16,13 +16,13 @@ from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.compare import Verdict
 from memory.facts.decide import RULINGS, Case, Ruling, as_candidate, figures_of, ruled_decision, step_of
 from memory.facts.decision_log import Facts, decided, decision_run, extracted
-from memory.facts.fact_rows import FactRows, StoredDecision
+from memory.facts.fact_rows import FactRows
 from memory.facts.refusal import refusal
 from memory.facts.similar import SimilarFacts, SimilarSearch
 from memory.index.embedders import embed_if_possible
 from memory.index.indexing import Indexing
 from memory.process.spans import note, span
-from memory.records import Decision, Draft, Memory
+from memory.records import Decision, Draft
 from memory.sql.engine import Database
 from memory.sql.engine.errors import retried
 from memory.sql.memories.store import MemoryStore
@@ -68,17 +68,13 @@ class FactWriter:
         with decision_run(self.logged), span("decision"):
             extracted(facts)
             for fact, refused in zip(facts, refusals, strict=True):
-                settled = StoredDecision(refused, Case.of(fact), None) if refused else await self.decide(fact)
-                decisions.append(settled.decision)
-                cases.append(settled.case)
-                self.note(fact.origin, settled.decision)
+                decision, case = (refused, Case.of(fact)) if refused else await self.decide(fact)
+                decisions.append(decision)
+                cases.append(case)
+                self.note(fact.origin, decision)
             note(decisions=decisions, cases=cases)
         self.indexing.wake()
         return decisions
-
-    async def related(self, draft: Draft, old: Memory, user: str) -> bool:
-        """Return whether two facts of this person have more in common than the person's own name."""
-        return await self.similar.related(draft, old, user)
 
     async def rule(self, new_id: str, old_id: str, ruling: Ruling, origin: Provenance) -> Decision | None:
         """Apply a model's ruling on two stored facts. None if it changes nothing, or may not."""
@@ -132,10 +128,10 @@ class FactWriter:
             return known
         return replace(draft, replaces=None)  # the id is a wrong one: both stay
 
-    async def decide(self, candidate: CandidateFact) -> StoredDecision:
+    async def decide(self, candidate: CandidateFact) -> tuple[Decision, Case]:
         """Decide on a candidate, and store that."""
 
-        async def read_then_write() -> StoredDecision:
+        async def read_then_write() -> tuple[Decision, Case]:
             now, searched = await self._prepare(candidate)
             async with self.database.write(lock=candidate.origin.owners) as connection:
                 return await self.rows.settle(connection, now, searched)

@@ -3,7 +3,7 @@
 It is hidden in one transaction, and deleted when the time to undo is over (`purge`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -21,7 +21,7 @@ from memory.records import ForgetCandidate, ForgetKind, Forgotten
 from memory.sql import hidden as entries
 from memory.sql.engine import Database
 from memory.sql.engine.errors import retried
-from memory.sql.hidden import link_id, still_hidden
+from memory.sql.hidden import Kind, link_id
 from memory.sql.memories.memory_rows import fetch
 from memory.sql.messages.message_rows import kept
 from memory.sql.tables import memories, messages
@@ -74,8 +74,7 @@ class Forgetting:
             until = now + self.undo_for
             row = None if kind == "conversation" else named.id
             id = await entries.begin(connection, user, "forgotten", now, until, row)
-            receipt = await _receipt(connection, reach, named)
-            await hiding.hide(connection, id, reach, now)
+            receipt = _receipt(reach, named, await hiding.hide(connection, id, reach, now))
             summaries = await _withhold(connection, reach, id, now)
             offered = await beside(connection, reach, place)
         if self.undo_for:
@@ -111,23 +110,19 @@ class Forgetting:
         )
 
 
-async def _receipt(connection: AsyncConnection, reach: Reach, named: ForgetCandidate) -> Forgotten:
-    """Return what is going to be hidden that is not yet."""
-    gone = await still_hidden(connection, "message", reach.messages | reach.replies)
-    links = [link_id(*one) for one in reach.links]
-    already = await still_hidden(connection, "link", links)
-    facts = {id for id, owner in reach.links if link_id(id, owner) not in already}
-    tasks = reach.tasks - await still_hidden(connection, "task", reach.tasks)
-    told = reach.entries - await still_hidden(connection, "entry", reach.entries)
+def _receipt(reach: Reach, named: ForgetCandidate, gone: Mapping[Kind, Collection[str]]) -> Forgotten:
+    """Return the receipt of what has `gone` from every read."""
+    links = {link_id(*link): link for link in reach.links}
+    facts = {links[id][0] for id in gone["link"]}
     memory = next((fact for fact in reach.facts if fact.id == named.id), None)
     return Forgotten(
         memory,
         tuple(fact for fact in reach.facts if fact.id in facts),
-        messages=len(reach.messages - gone),
-        replies=len(reach.replies - gone),
+        messages=len(reach.messages.intersection(gone["message"])),
+        replies=len(reach.replies.intersection(gone["message"])),
         kept=reach.shown,
-        tasks=len(tasks),
-        entries=len(told),
+        tasks=len(gone["task"]),
+        entries=len(gone["entry"]),
         text="" if memory else named.content,
     )
 

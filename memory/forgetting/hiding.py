@@ -23,16 +23,20 @@ from memory.sql.rests_on import stated_in
 from memory.sql.tables import forgettings, hidden
 
 
-async def hide(connection: AsyncConnection, forgetting: str, reach: Reach, now: datetime) -> None:
-    """Hide what a forgetting reaches."""
+async def hide(
+    connection: AsyncConnection, forgetting: str, reach: Reach, now: datetime
+) -> dict[Kind, set[str]]:
+    """Hide what a forgetting reaches. Returns the rows that were shown until now."""
     rows: dict[Kind, Collection[str]] = {
         "link": [link_id(*link) for link in reach.links],
         "message": reach.messages | reach.replies,
         "task": reach.tasks,
         "entry": reach.entries,
     }
+    new = {kind: set(ids) - await still_hidden(connection, kind, ids) for kind, ids in rows.items()}
     await entries.hide(connection, forgetting, rows)
     await tell_platforms(connection, rows["message"], now)
+    return new
 
 
 async def show(connection: AsyncConnection, forgetting: str, now: datetime) -> dict[Kind, set[str]]:

@@ -6,9 +6,12 @@ so that a typing error never loses a fact.
 
 import re
 import unicodedata
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
+
+from pydantic import TypeAdapter, ValidationError
 
 LONGEST = timedelta(days=100 * 365.25)
 """A duration over a hundred years is a typing error."""
@@ -31,11 +34,7 @@ _PART = re.compile(r"(?P<count>\d+(?:[.,]\d+)?|an?\b|one\b)[\s-]*(?P<unit>[^\W\d
 _THOUSANDS = re.compile(r"(?<![\d.,])[1-9]\d{0,2}[.,]\d{3}(?!\d)")
 """One and a half to one, a thousand and a half to another."""
 _JOIN = re.compile(r"(?:\s|,|&|\+|\band\b)*", re.IGNORECASE)
-_ISO = re.compile(
-    r"p(?:(\d+(?:[.,]\d+)?)y)?(?:(\d+(?:[.,]\d+)?)m)?(?:(\d+(?:[.,]\d+)?)w)?(?:(\d+(?:[.,]\d+)?)d)?"
-    r"(?:t(?:(\d+(?:[.,]\d+)?)h)?(?:(\d+(?:[.,]\d+)?)m)?(?:(\d+(?:[.,]\d+)?)s)?)?"
-)
-_ISO_SECONDS = (365 * 86_400, 30 * 86_400, 7 * 86_400, 86_400, 3600, 60, 1)
+_ISO = TypeAdapter(timedelta)
 
 _MOST_CHARACTERS = 80
 
@@ -100,12 +99,9 @@ def _within_bounds(seconds: float) -> Ttl:
 
 
 def _iso_seconds(text: str) -> float:
-    match = _ISO.fullmatch(text)
-    if match is None:
-        return 0
-    return sum(
-        _number(count) * unit for count, unit in zip(match.groups(), _ISO_SECONDS, strict=True) if count
-    )
+    with suppress(ValidationError):
+        return _ISO.validate_python(text.upper().replace(",", ".")).total_seconds() if text[0] == "p" else 0
+    return 0
 
 
 def _spoken_seconds(text: str, m: str) -> float:
