@@ -88,7 +88,7 @@ async def serve(home: Path, seconds: float) -> None:
             cpu = time.process_time() - begun
             server.should_exit = True
             await running
-    print(json.dumps({"cpu": cpu, "upkeep": models[1].calls, "statements": statements}), flush=True)
+    print(json.dumps({"cpu": cpu, "consolidations": models[1].calls, "statements": statements}), flush=True)
 
 
 class Server:
@@ -151,7 +151,7 @@ async def measure(
         "turns_a_second": round(turns / took, 1),
         "cpu_ms_a_turn": round(1000 * sum(each["cpu"] for each in done) / turns, 1),
         "statements_a_turn": round(sum(each["statements"] for each in done) / turns, 2),
-        "upkeep_calls_a_turn": round(sum(each["upkeep"] for each in done) / turns, 3),
+        "consolidations_a_turn": round(sum(each["consolidations"] for each in done) / turns, 3),
         "resident_mb": [round(bytes / 1e6, 1) for bytes in held],
     }, errors
 

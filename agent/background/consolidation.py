@@ -1,11 +1,11 @@
 """Consolidation: updates a conversation's summary, and the profiles, facts and tasks of those who spoke.
 
-A job reads the messages that no summary covers yet (`consolidation_input.py`) and extracts the changes
-with one model call (`consolidation_answer.py`). Facts are stored first, each decided like any other; then
-one transaction writes the summary, the profiles, what all of it rests on, and deletes the job. After a
-crash in between the job runs again: the facts that are there are shown to the model, and not stored
-twice. Of an answer that is not whole, what is counts, and half of the messages are asked about again; if that
-fails too, no summary covers them and the job is retried. Without a model the summary quotes people.
+A job reads the messages that no summary covers yet (`consolidation_input.py`) and asks the model for the
+changes in one call (`consolidation_answer.py`). Facts are stored first, each decided like any other; then one
+transaction writes the summary, the profiles and what all of it rests on, and deletes the job. After a crash
+in between the job runs again: the model is shown the facts that are stored, and none is stored twice. Of an
+answer that is not whole the whole items count, and half of the messages are asked about again; if that fails
+too, no summary covers them and the job is retried. Without a model the summary quotes people.
 """
 
 import json
@@ -47,7 +47,7 @@ from memory.sql.messages.summaries import ConversationSummaries, Written
 from memory.sql.rests_on import let_go, record
 from memory.sql.tables import active_conversations
 
-log = logging.getLogger("hachi.upkeep")
+log = logging.getLogger("hachi.consolidation")
 
 IMPORTANCE = {"low": 0.3, "medium": 0.6, "high": 0.9}
 
@@ -99,7 +99,7 @@ class Consolidation:
             return await self.extract_and_save(job)
 
     async def extract_and_save(self, job: Job) -> list[Decision]:
-        """Read what no summary covers, extract the changes, and write them. Where an answer is not whole, ask
+        """Read what no summary covers, ask for the changes, and write them. Where an answer is not whole, ask
         once more about half of the messages; each further attempt of the job begins with fewer."""
         decisions = list[Decision]()
         most, fault = max(MOST_MESSAGES >> (job.attempts - 1), 1), ""
@@ -112,7 +112,7 @@ class Consolidation:
             with span("exchange", reading=reading):  # the stored name
                 shown = {*reading.heard, *(fact.id for fact in reading.facts)}
                 note_rows({*shown, *filter(None, [reading.summary_id])})
-                answer = await self._extract(reading, job)
+                answer = await self._ask(reading, job)
                 note(findings=answer, **({} if answer.whole else {"well_formed": False}))
             rest = most < MOST_MESSAGES
             decisions += await self.apply_memory_updates_to_user_context(reading, answer, job, rest=rest)
@@ -286,13 +286,13 @@ class Consolidation:
                     heard=lines[-1].message.id,
                 )
             except NotFound as error:
-                log.warning("an extraction names no task: %s", type(error).__name__)
+                log.warning("a consolidation names no task: %s", type(error).__name__)
             else:
                 if change.action == "made":
                     stated[change.task.id] = [line.message.id for line in lines]
 
-    async def _extract(self, reading: ConsolidationInput, job: Job) -> ConsolidationAnswer:
-        """Extract with the model; without one, or if only the companion spoke, quote."""
+    async def _ask(self, reading: ConsolidationInput, job: Job) -> ConsolidationAnswer:
+        """Ask the model for what changes; without one, or if only the companion spoke, quote."""
         if self.model is None or (reading.lines and not reading.said):
             return ConsolidationAnswer(summary=quoted_summary(reading, self.budget))
         payer = job.user_id
@@ -301,11 +301,11 @@ class Consolidation:
             again = partial(self.calls.spend, payer)
             answer = await extract_memory_updates(self.model, reading, self.budget, again)
         except Exception as error:
-            self._note_extraction(payer, ok=False, error=f"{type(error).__name__}: {error}"[:200])
+            self._note_call(payer, ok=False, error=f"{type(error).__name__}: {error}"[:200])
             if (fault := self.explain(error)) is None:
                 raise
             raise fault from error
-        self._note_extraction(
+        self._note_call(
             payer,
             ok=answer.whole,
             facts=len(answer.new_facts),
@@ -316,9 +316,9 @@ class Consolidation:
         )
         return answer
 
-    def _note_extraction(self, payer: str, *, ok: bool, **details: Any) -> None:
-        """Count an extraction, and log it as one structured line."""
-        self.count(payer, {"extractions": 1, "applied": int(ok)})
+    def _note_call(self, payer: str, *, ok: bool, **details: Any) -> None:
+        """Count the call, and log it as one structured line."""
+        self.count(payer, {"consolidations": 1, "applied": int(ok)})
         line = {"event": "memory_extraction", "user_id": payer, "ok": ok} | details
         log.log(logging.INFO if ok else logging.WARNING, json.dumps(line, ensure_ascii=False))
 

@@ -19,9 +19,9 @@ from memory.sql.engine import Database
 from memory.sql.messages.summaries import CONSOLIDATE
 from memory.sql.tables import figures, work
 
-log = logging.getLogger("hachi.upkeep")
+log = logging.getLogger("hachi.consolidation")
 
-COUNTED = "upkeep calls "
+COUNTED = "consolidation calls "
 """Begins the name of a figure; the day follows."""
 
 

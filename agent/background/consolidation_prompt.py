@@ -22,7 +22,7 @@ from memory.text.quoting import joined, numbered, speaker
 from prompts import read, render
 
 KNOWN = Budget(1_500)
-"""Of all who spoke. The extraction sees more of it than the conversation does, because it updates it."""
+"""Of all who spoke. A consolidation sees more of it than a turn does, because it updates it."""
 STORED = Budget(2_000)
 NEAR = Budget(2_000)
 TO_SUMMARISE = Budget(2_000)

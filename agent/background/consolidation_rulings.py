@@ -18,7 +18,7 @@ from memory.facts.similar import Doubt, SimilarFacts
 from memory.records import Draft, Memory
 from memory.text.short_ids import SHORT_ID, read_id
 
-log = logging.getLogger("hachi.upkeep")
+log = logging.getLogger("hachi.consolidation")
 
 Pair = tuple[str, str]
 """A new fact, as ``#1`` or by its id, and the id of the one that it replaces."""

@@ -1,6 +1,6 @@
 """Learns from conversations that were imported: consolidates them one after the other, oldest first.
 
-It has a limit of its own and does not count against the upkeep budget of the person. What was consolidated is
+It has a limit of its own, and does not count against the person's calls of a day. What was consolidated is
 covered by a summary, so a run that was stopped goes on where it was.
 """
 
@@ -31,7 +31,7 @@ from memory.sql.messages.message_rows import kept
 from memory.sql.messages.summaries import CONSOLIDATE, consolidation_subject, heard_by
 from memory.sql.tables import active_conversations, messages
 
-log = logging.getLogger("hachi.upkeep")
+log = logging.getLogger("hachi.consolidation")
 
 EVERY = 1_000_000_000
 """Messages of a conversation: none is skipped."""

@@ -83,7 +83,7 @@ class Summary:
     def trouble(self) -> list[str]:
         """What went wrong in a turn beside its status, in few words."""
         told = [f"retried {self.retried}×"] if self.retried else []
-        told += [f"upkeep {one.status}" for one in self.work if one.status not in ("ok", "running")]
+        told += [f"background work {one.status}" for one in self.work if one.status not in ("ok", "running")]
         return list(dict.fromkeys(told))
 
     @property

@@ -78,7 +78,7 @@ async def test_killed_between_the_reply_and_what_comes_after_it(
 
     async with talking(home, server.url, "freeze") as process:
         ids = await _acknowledged(process, 1)
-        work, _look_back = rows("SELECT payload FROM work ORDER BY seq")
+        work, _consolidate = rows("SELECT payload FROM work ORDER BY seq")
         assert [draft["content"] for draft in json.loads(work["payload"])["drafts"]] == [told(0), told(1)]
         assert rows("SELECT * FROM memories") == []
 

@@ -31,7 +31,7 @@ DIMENSION = 1536
 
 
 class AwayServer(ScriptedServer):
-    """The model, the model for upkeep and the embedder, each of which can be away."""
+    """The model, the model of consolidation and the embedder, each of which can be away."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,15 +41,14 @@ class AwayServer(ScriptedServer):
         """Of what is away."""
 
     def _step(self, asked: Asked) -> Step:
-        kind = (
-            "embedder" if asked.path.endswith("/embeddings") else "upkeep" if asked.consolidates else "model"
-        )
+        kind = "consolidation" if asked.consolidates else "model"
+        kind = "embedder" if asked.path.endswith("/embeddings") else kind
         if kind == self.away:
             self.calls += 1
             return self.manner
         if kind == "embedder":
             return Raw(json.dumps(_vectors(asked.json["input"])).encode(), "application/json")
-        if kind == "upkeep":
+        if kind == "consolidation":
             return answer("{}")
         told = asked.conversation[-1][1].partition("keep: ")[2].strip()
         if told and told[-1] in "13579" and not asked.results:
@@ -210,7 +209,7 @@ async def _struck(folder: Path, place: Place, tell: Tell, _: int, *, hung: bool)
 
 AWAY: dict[str, Callable[[str, int, Place], Outcome]] = {
     "chat model": Away("model", answers=False).run,
-    "consolidation model": Away("upkeep").run,
+    "consolidation model": Away("consolidation").run,
     "embedder": Away("embedder").run,
     "Qdrant": Away("index", "qdrant_url").run,
     "collector": Away("collector", "otlp_endpoint").run,

@@ -1,14 +1,14 @@
 """A language model's server on 127.0.0.1 that answers by a script.
 
 It speaks the two APIs of OpenAI, `/v1/responses` and `/v1/chat/completions`, whole and as a stream, and keeps
-what it was asked. The calls that look back at a conversation come at any time; they are answered and kept
+what it was asked. The calls that consolidate a conversation come at any time; they are answered and kept
 apart, with "nothing new" unless they have a script of their own:
 
     async with ScriptedServer.running() as server:
         server.script(Call("search_memories", {"query": "tea"}), answer("You like tea."))
         ...                                     # with server.url as the base URL
         assert server.asked[0].json["model"] == "tiny"
-        assert "Ana: tea!" in server.looked_back[0].text
+        assert "Ana: tea!" in server.consolidations[0].text
 
 `ScriptedServer.on_a_thread()` is for tests that run an event loop in what they test.
 """
@@ -24,8 +24,8 @@ from typing import Any
 
 from anyio.from_thread import start_blocking_portal
 
-LOOKS_BACK = "You keep the notes of a companion"
-"""How the prompt of looking back begins."""
+CONSOLIDATES = "You keep the notes of a companion"
+"""How the prompt of a consolidation begins."""
 QUESTION = "## Their message\n"
 """Between the context and the question."""
 _DATE = re.compile(r"^([^:\n]*: )?\[\w{3} \d\d \w{3} \d{4} \d\d:\d\d UTC[^]]*\] ")
@@ -93,7 +93,7 @@ class Asked:
     @property
     def consolidates(self) -> bool:
         """Whether the call consolidates a conversation, after a reply."""
-        return LOOKS_BACK in self.text
+        return CONSOLIDATES in self.text
 
     @property
     def results(self) -> list[str]:
@@ -213,8 +213,8 @@ class ScriptedServer:
         self.url = ""
         self.asked: list[Asked] = []
         """Calls for a reply, in order."""
-        self.looked_back: list[Asked] = []
-        """Calls that looked back at a conversation, in order."""
+        self.consolidations: list[Asked] = []
+        """Calls that consolidated a conversation, in order."""
         self.left = asyncio.Event()
         """Set once a client went away while it was kept waiting."""
         self.then: Step = Fail(418, "the script is at its end")
@@ -270,11 +270,11 @@ class ScriptedServer:
             kept.clear()
 
     def script_consolidations(self, *steps: Step) -> None:
-        """What the next calls that look back get, one each; beyond them, that there is nothing new."""
+        """What the next calls that consolidate get, one each; beyond them, that there is nothing new."""
         self._findings += steps
 
     def clear_findings(self) -> None:
-        """Forget what calls that look back would have got."""
+        """Forget what calls that consolidate would have got."""
         self._findings.clear()
 
     def _step(self, asked: Asked) -> Step:
@@ -283,7 +283,7 @@ class ScriptedServer:
         if refused := self.refuses(asked):
             return refused
         if asked.consolidates:
-            self.looked_back.append(asked)
+            self.consolidations.append(asked)
             return self._findings.pop(0) if self._findings else Say('{"summary": ""}')
         if step := self.aside(asked):
             self.asides.append(asked)

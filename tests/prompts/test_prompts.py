@@ -42,7 +42,7 @@ def test_each_prompt_is_used():
     assert [name for name in NAMES if not any(re.fullmatch(asked, name) for asked in asked_for)] == []
 
 
-def test_looking_back_asks_for_fields_that_there_are():
+def test_consolidation_asks_for_fields_that_there_are():
     text = render("consolidation", **dict.fromkeys(PLACES["consolidation"], ""))
     [keys] = re.findall(r"Keys: (.*?)\. An empty", text)
     named = re.findall(r"`(\w+)`", keys)

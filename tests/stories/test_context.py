@@ -55,10 +55,10 @@ async def test_what_was_decided_in_a_channel_is_carried_there_and_nowhere_else(
     assert "Thursdays" not in sent(model, -3)
 
 
-# Without looking back.
+# Without consolidation.
 
 
-async def test_without_looking_back_the_facts_of_the_answers_are_kept_and_found_in_another_conversation(
+async def test_without_consolidation_the_facts_of_the_answers_are_kept_and_found_in_another_conversation(
     scripted: Opened, server: ScriptedServer, rows: Rows
 ) -> None:
     fact = {"content": "Ana's boat is green", "subjects": ["ana", "boat"], "importance": 0.6}
@@ -74,7 +74,7 @@ async def test_without_looking_back_the_facts_of_the_answers_are_kept_and_found_
         await say(pet, "what about my boat?", conversation="another")
 
     assert "> - [FACT] Ana's boat is green (" in server.asked[1].context
-    assert server.looked_back == []
+    assert server.consolidations == []
     assert all("Conversation summary" not in asked.context for asked in server.asked)
     assert [rows(f"SELECT * FROM {table}") for table in ("active_conversations", "context_entries")] == [
         [],

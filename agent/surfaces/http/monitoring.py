@@ -35,11 +35,11 @@ GAUGES: Mapping[str, tuple[str, Callable[[Counter[str]], float]]] = {
         "Of the searches in memory that a model made, the share that found something.",
         lambda counts: _share(counts["turn searches that found"], counts["turn searches"]),
     ),
-    "memory_extraction_count": ("Extractions from conversations.", itemgetter("extractions")),
-    "memory_extraction_success": ("Extractions that were applied.", itemgetter("applied")),
+    "memory_extraction_count": ("Consolidations of conversations by a model.", itemgetter("consolidations")),
+    "memory_extraction_success": ("Consolidations whose answer was whole.", itemgetter("applied")),
     "memory_extraction_errors": (
-        "Extractions that failed.",
-        lambda counts: counts["extractions"] - counts["applied"],
+        "Consolidations that failed.",
+        lambda counts: counts["consolidations"] - counts["applied"],
     ),
     "memory_saved_count": (
         "Statements that were stored as memories.",
@@ -53,8 +53,8 @@ GAUGES: Mapping[str, tuple[str, Callable[[Counter[str]], float]]] = {
     "messages_total_count": ("Messages in the transcript, everybody's.", itemgetter("messages")),
     "work_waiting_count": ("Jobs in the queue.", itemgetter("work waiting")),
     "upkeep_waiting_count": (
-        "Consolidations that wait: their person or place has no model calls left in this hour or day.",
-        itemgetter("upkeep waiting"),
+        "Consolidations that wait: their person or place has no model calls left today.",
+        itemgetter("consolidations waiting"),
     ),
     "servers_left_alone_count": (
         "Servers that this process does not call now, because they kept failing.",
@@ -170,6 +170,6 @@ async def metrics(pet: Pet, request: Request) -> Response:
     counts = await statistics.figures.totals(None) + await statistics.stored()
     counts["left alone"] = len(pet.admin.health.left_alone)
     counts["fallback calls"] = pet.components.breakers["fallback model"].answered
-    counts["upkeep waiting"] = (await pet.admin.pending_consolidations()).jobs
+    counts["consolidations waiting"] = (await pet.admin.pending_consolidations()).jobs
     exposition = metrics_of(request).exposition(counts)
     return Response(exposition, media_type="text/plain; version=0.0.4")

@@ -175,9 +175,9 @@ def _decision(one: Mapping[str, Any]) -> str:
     return f"{text} ({one_line(one['reason'], TEXT)})" if one.get("reason") else text
 
 
-def _exchange_node(span: Span) -> Node:
-    """Return the node of what was extracted from a part of the conversation."""
-    text = f"looked back at {count(len(read_data(span, 'reading', 'lines') or ()), 'message')}"
+def _consolidation_node(span: Span) -> Node:
+    """Return the node of a consolidation: what its answer has of a part of the conversation."""
+    text = f"consolidated {count(len(read_data(span, 'reading', 'lines') or ()), 'message')}"
     updates = read_data(span, "findings", "updates") or {}
     names = {"new_facts": "new fact", "new_preferences": "new preference", "task_updates": "task update"}
     new = [count(len(updates[name]), one) for name, one in names.items() if updates.get(name)]
@@ -203,5 +203,5 @@ _NODES: Mapping[str, Callable[[Span], Node]] = {
     "search": _search_node,
     "documents": _search_node,
     "decision": _decision_node,
-    "exchange": _exchange_node,
+    "exchange": _consolidation_node,
 }

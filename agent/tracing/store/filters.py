@@ -32,7 +32,7 @@ class TraceFilter:
     tool: ShortText | None = None
     failed: bool = False
     """Whether to select only turns in which something went wrong: they failed, were killed, malformed or
-    retried, had a failing tool, or upkeep that failed."""
+    retried, had a failing tool, or background work that failed."""
     text: ShortText | None = None
     """Part of anything that the trace holds, in any letter case."""
     since: Instant | None = None

@@ -69,8 +69,8 @@ def conditions(wanted: TraceFilter) -> Iterator[ColumnElement[bool]]:
     if wanted.failed:
         maybe_killed = and_(c.status == "running", c.process != this_process())
         work = traces.alias()
-        upkeep = exists().where(work.c.turn_id == c.id, work.c.status.in_(FAILED))
-        yield or_(c.status.in_(FAILED), c.retried > 0, maybe_killed, upkeep)
+        after = exists().where(work.c.turn_id == c.id, work.c.status.in_(FAILED))
+        yield or_(c.status.in_(FAILED), c.retried > 0, maybe_killed, after)
     if wanted.since is not None:
         yield c.started_at >= wanted.since
     if wanted.message_id is not None:

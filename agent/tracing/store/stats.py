@@ -1,4 +1,4 @@
-"""Adds up turns and the work after them: by day, person, model, surface and tool; what upkeep cost whom.
+"""Adds up turns and the work after them: by day, person, model, surface and tool; what the latter cost whom.
 
 One statement adds up what has all in common; the lengths of time come as lists, since a percentile needs
 each. So a hundred thousand take less than a second.

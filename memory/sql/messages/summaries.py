@@ -19,7 +19,7 @@ from memory.sql.messages.message_rows import kept
 from memory.sql.tables import Utc, memories, messages, rests_on
 from memory.sql.tables import active_conversations as table
 
-CONSOLIDATE = "look_back"
+CONSOLIDATE = "consolidate"
 """The kind of job that consolidates a conversation: it updates its summary and the speaker's context."""
 
 

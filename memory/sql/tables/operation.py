@@ -96,7 +96,7 @@ figures = Table(
     "figures",
     metadata,
     Column("user_id", Text, primary_key=True, comment="for whom it happened; empty for nobody"),
-    Column("name", Text, primary_key=True, comment="what: add, replace, searches, extractions …"),
+    Column("name", Text, primary_key=True, comment="what: add, replace, searches, consolidations …"),
     Column("value", BigInteger, nullable=False, comment="how often"),
 )
 

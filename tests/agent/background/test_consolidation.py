@@ -62,14 +62,14 @@ def rules(ruling: str, new: str | None, old: str, **found: Any) -> Callable[[str
         assert shown, f"{content} was not offered"
         return shown[1]
 
-    def extracted(asked: str) -> dict[str, Any]:
+    def answered(asked: str) -> dict[str, Any]:
         named = id_of(new, asked) if new else "#1"
         return NOTHING_NEW | {
             **found,
             "rulings": [{"new": named, "old": id_of(old, asked), "ruling": ruling}],
         }
 
-    return extracted
+    return answered
 
 
 async def summary(pet: Companion, user: str = "ana", place: str | None = None) -> str:
@@ -81,14 +81,14 @@ async def summary(pet: Companion, user: str = "ana", place: str | None = None) -
 
 
 async def test_a_prompt_has_the_previous_summary_and_only_the_newest_messages(open_pet):
-    model = consolidator(*({"summary": f"Digest {n}."} for n in range(30)))
+    model = consolidator(*({"summary": f"Summary {n}."} for n in range(30)))
     pet = await open_pet(given=AnsweringModel(), consolidating=model)
 
     await talk(pet, *(f"line number {n}" for n in range(5)))
 
     last = model.asked[-1]
     assert len(model.asked) == 5
-    assert "> Digest 3." in last
+    assert "> Summary 3." in last
     assert "line number 4" in last
     assert "line number 2" not in last
     assert len(last) <= len(model.asked[1]) + 10, "what it costs does not grow"
@@ -146,7 +146,7 @@ async def test_what_cannot_be_read_twice_is_tried_again_later_with_less_and_noth
     )
     pet = await open_pet(given=AnsweringModel(), consolidating=model)
     await talk(pet, "I row")
-    with caplog.at_level(logging.INFO, "hachi.upkeep"):
+    with caplog.at_level(logging.INFO, "hachi.consolidation"):
         await talk(pet, "I won!")
 
     assert await summary(pet) == "Ana rows."
@@ -203,7 +203,7 @@ async def test_one_wrong_value_costs_that_value_alone_and_the_trace_says_so(open
     }
     pet = await open_pet(given=AnsweringModel(), consolidating=consolidator(found))
 
-    with caplog.at_level(logging.INFO, "hachi.upkeep"):
+    with caplog.at_level(logging.INFO, "hachi.consolidation"):
         reply = await pet.respond("I won the race, I'm a nurse. I must call my coach.", user="ana")
         await pet.settle()
 
@@ -396,7 +396,7 @@ async def test_one_model_call_after_a_turn_updates_everything(open_pet, server, 
     await talk(pet, "I got the job in Lyon! I'm a nurse. Talk French to me. I must find a flat.", "again?")
 
     assert [asked.json["model"] for asked in server.asked] == ["big"] * 4, "one is anonymous"
-    assert [asked.json["model"] for asked in server.looked_back] == ["small"] * 3
+    assert [asked.json["model"] for asked in server.consolidations] == ["small"] * 3
     known = await pet.people.context(user="ana")
     facts = [(fact.content, fact.importance) for fact in known.long_term_facts]
     assert facts == [("Ana got a job in Lyon", 0.9)]
@@ -432,7 +432,7 @@ async def test_a_server_that_refuses_a_prompt_is_asked_about_half_of_the_message
     await talk(pet, "Here is a book.", "I won!", settle=False)
     await pet.settle()
 
-    assert ["I won!" in asked.text for asked in server.looked_back] == [True, False, True]
+    assert ["I won!" in asked.text for asked in server.consolidations] == [True, False, True]
     assert await summary(pet) == "Ana won."
     assert rows("SELECT * FROM work") == []
 
@@ -537,7 +537,7 @@ async def test_what_cites_two_people_is_of_who_says_it_and_of_nobody_where_that_
     where = {"place": "acme/general"}
     for who, words in (("ana", LEA), ("ben", ROME), ("cleo", "My cat likes it casual")):
         await talk(pet, words, user=who, settle=False, **where)
-    with caplog.at_level(logging.INFO, "hachi.upkeep"):
+    with caplog.at_level(logging.INFO, "hachi.consolidation"):
         await pet.settle()
 
     assert len(model.asked) == 2
@@ -658,7 +658,7 @@ async def test_a_question_is_read_with_its_reply_and_without_it_only_where_none_
 
 
 async def test_an_edited_message_is_read_again_where_it_stands_though_it_is_covered(open_pet):
-    model = consolidator(*[{"summary": f"Digest {n}."} for n in range(3)], finds("Ana skis", "I ski"))
+    model = consolidator(*[{"summary": f"Summary {n}."} for n in range(3)], finds("Ana skis", "I ski"))
     pet = await open_pet(given=AnsweringModel(), consolidating=model)
     await talk(pet, "I row", "I sing")
     old = (await pet.conversations.messages(user="ana"))[-1]
@@ -671,7 +671,7 @@ async def test_an_edited_message_is_read_again_where_it_stands_though_it_is_cove
     assert ["(1)" in asked for asked in model.asked[2:]] == [False, True]
     said = [one.text for one in await pet.conversations.messages(user="ana") if one.role == "user"]
     assert said == ["I sing", "I ski"]
-    assert await summary(pet) == "Digest 2."
+    assert await summary(pet) == "Summary 2."
 
 
 async def test_a_fact_that_gives_way_in_a_consolidation_costs_no_second_call(open_pet):
@@ -722,7 +722,7 @@ async def test_plain_consolidation_quotes_people(open_pet, server):
 
     await talk(pet, "We decided to rent the flat in Lyon.", "hello?")
 
-    assert server.looked_back == []
+    assert server.consolidations == []
     assert await summary(pet) == "ana: We decided to rent the flat in Lyon.\nana: hello?"
 
 

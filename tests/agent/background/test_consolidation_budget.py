@@ -106,4 +106,4 @@ async def test_zero_is_any_number(home, clock, rows):
         await budget.check("user:ana")
     assert (await budget.waiting()).jobs == 0
     await database.close()
-    assert rows("SELECT * FROM figures WHERE name LIKE 'upkeep%'") == []
+    assert rows("SELECT * FROM figures WHERE name LIKE 'consolidation calls%'") == []

@@ -74,7 +74,7 @@ async def test_a_consolidation_may_take_longer_than_the_timeout_while_it_flows(
     ]
 
 
-async def test_a_dead_upkeep_model_is_called_a_few_times_and_loses_no_work(
+async def test_a_dead_model_of_consolidation_is_called_a_few_times_and_loses_no_work(
     pet_at, first_way, server, clock, rows
 ):
     pet = await pet_at(first_way, consolidate="model", model_retries=0)
@@ -83,16 +83,16 @@ async def test_a_dead_upkeep_model_is_called_a_few_times_and_loses_no_work(
     for number in range(6):
         await pet.respond(f"I bought book {number}", user=f"person-{number}")
         await pet.settle()
-    assert len(server.looked_back) == 3
+    assert len(server.consolidations) == 3
     assert len(server.asked) == 6
-    waiting = rows("SELECT attempts FROM work WHERE kind = 'look_back'")
+    waiting = rows("SELECT attempts FROM work WHERE kind = 'consolidate'")
     assert len(waiting) == 6
     assert sum(row["attempts"] for row in waiting) == 3
     await pet.components.recorder.flush()
-    traced = rows("SELECT count(*) AS n FROM traces WHERE kind = 'look_back'")
+    traced = rows("SELECT count(*) AS n FROM traces WHERE kind = 'consolidate'")
     assert traced == [{"n": 3}], "work that only waited leaves no trace"
     for _ in range(3):  # a failed probe, a good one, the rest
         clock.advance(seconds=10)
         await pet.settle()
-    assert len(server.looked_back) == 3 + 1 + 6
-    assert rows("SELECT id FROM work WHERE kind = 'look_back'") == []
+    assert len(server.consolidations) == 3 + 1 + 6
+    assert rows("SELECT id FROM work WHERE kind = 'consolidate'") == []

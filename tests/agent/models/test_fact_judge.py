@@ -28,7 +28,7 @@ async def _in_doubt(pet: Companion, server: ScriptedServer, way: Any, ruling: An
     return sorted(memory.content for memory in await pet.memories.list(user="ana"))
 
 
-async def test_a_doubt_is_put_to_the_model_for_upkeep(pet_at, first_way, server):
+async def test_a_doubt_is_put_to_the_model_of_consolidation(pet_at, first_way, server):
     pet = await pet_at(first_way, judge=True, consolidate="plain", consolidate_model="tinier")
     assert await _in_doubt(pet, server, first_way, REPLACE) == [NEW]
     _, asked = server.asked

@@ -127,7 +127,7 @@ async def first(pet: Any, whole: Any) -> str:
 
 async def test_forty_changes_are_named(whole, pet_at, first_way, monkeypatch):
     pet = await pet_at(first_way, **FORM)
-    assert [job.summary.kind for job in whole.jobs] == ["store_memories", "look_back"]
+    assert [job.summary.kind for job in whole.jobs] == ["store_memories", "consolidate"]
     assert await first(pet, whole) == "nothing"
     named: dict[str, tuple[str, str]] = {}
     for name, (value, change) in SETTINGS.items():

@@ -192,14 +192,14 @@ async def test_background_jobs_are_linked_to_their_turn(pet_at, first_way, serve
     await pet.settle()
 
     after = await pet.traces.after(reply.trace_id, pet.clock())
-    assert {trace.summary.kind for trace in after} == {"store_memories", "look_back"}
+    assert {trace.summary.kind for trace in after} == {"store_memories", "consolidate"}
     [stored] = [trace for trace in after if trace.summary.kind == "store_memories"]
     [decision] = stored.spans("decision")
     assert [made["content"] for made in decision.data["decisions"]] == ["Ana skis"]
-    [looked] = [trace for trace in after if trace.summary.kind == "look_back"]
+    [looked] = [trace for trace in after if trace.summary.kind == "consolidate"]
     [call] = looked.spans("call")
     assert (call.name, call.data["output"][0]["content"][0]["text"]) == ("tiny", '{"summary": ""}')
-    assert call.data["request"]["input"] in server.looked_back[0].text
+    assert call.data["request"]["input"] in server.consolidations[0].text
     own = await pet.traces.get(reply.trace_id, pet.clock())
     assert not list(own.spans("decision")), "what was done afterwards is not in the turn"
 

@@ -238,7 +238,7 @@ async def test_what_a_busy_database_refuses_is_tried_again_and_then_told(
     assert kept == (["Ana lives in Lyon", "water the plants"] if refusals == 2 else [])
     told = ["this was not stored" in result for result in server.asked[-1].results]
     assert told == [refusals == 9] * 2
-    assert [row["kind"] for row in rows("SELECT kind FROM work")] == ["look_back"]
+    assert [row["kind"] for row in rows("SELECT kind FROM work")] == ["consolidate"]
 
 
 async def test_with_settle_the_reply_tells_what_became_of_its_memories(pet_at, one_streamed, server, clock):

@@ -90,7 +90,7 @@ async def fill(stack: Stack, user: str = "anna") -> None:
         await stack.tasks.update(user, f"feed the zebrafish of {place}", now=now, place=where)
         await ProfileStore(stack.database).merge(user, where, [Entry("profile.role", "", "zebrafish", now)])
     async with stack.database.write() as connection:
-        await stack.queue.add(connection, "look_back", user, {"said": "zebrafish"}, now)
+        await stack.queue.add(connection, "consolidate", user, {"said": "zebrafish"}, now)
         key = {"id": str(uuid4()), "name": "laptop", "kind": "user", "user_id": user, "digest": uuid4().hex}
         await connection.execute(insert(tables.api_keys).values(**key, created_at=now))
         place = {"place": f"place:the%20{user[0]}%20team", "listening": "mentions", "changed_by": user}

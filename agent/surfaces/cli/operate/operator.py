@@ -40,7 +40,7 @@ LABELS = {
     "subjects": "subject",
     "days": "day",
     "decisions": "decided",
-    "look_backs": "looked back",
+    "look_backs": "consolidated",
 }
 
 
@@ -49,6 +49,7 @@ async def stats(pet: "Companion", user: OneUser = None) -> Output:
     """Count memories, decisions and consolidations."""
     found = await pet.admin.statistics.memories(user)
     figures = await pet.admin.statistics.figures.totals(user)
+    applied = figures["applied"]
     days = Counter(one.created_at.astimezone().date().isoformat() for one in found)
     counts = {
         "memories": len(found),
@@ -56,7 +57,7 @@ async def stats(pet: "Companion", user: OneUser = None) -> Output:
         "subjects": dict(Counter(tag for one in found for tag in one.subjects).most_common()),
         "days": dict(sorted(days.items(), reverse=True)),
         "decisions": {action: figures[action] for action in ("add", "merge", "replace", "ignore")},
-        "look_backs": {"applied": figures["applied"], "failed": figures["extractions"] - figures["applied"]},
+        "look_backs": {"applied": applied, "failed": figures["consolidations"] - applied},
     }
     return Output(counts, lambda: print_table(("what", "", "count"), _count_rows(counts)))
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 DEFAULT_SINCE = "7d"
 COLUMNS = {name: name for name in ("turns", "errors", "searched", "p50", "p95")}
 COLUMNS |= {"first_p50": "first", "input": "in", "cached": "cached", "output": "out"}
-COLUMNS |= {"upkeep_tokens": "upkeep", "cost": "cost"}
+COLUMNS |= {"upkeep_tokens": "consolidation", "cost": "cost"}
 """The figures that are printed, and their heads."""
 
 
@@ -74,7 +74,7 @@ async def prune(
 @with_companion
 @filtered("all")
 async def stats(pet: "Companion", wanted: TraceFilter) -> Output:
-    """Count turns by day, person, model and surface: errors, times, tokens, cost, and what upkeep cost whom.
+    """Count turns by day, person, model and surface: errors, times, tokens and cost, also of consolidation.
 
     Those of the last 7 days by default.
     """

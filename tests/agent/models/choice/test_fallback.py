@@ -188,10 +188,10 @@ async def test_consolidation_is_done_by_the_second_too(pet_with, first_way, serv
     second.script_consolidations(Say(json.dumps({"summary": "Ana bought a kite."})))
     await pet.respond("I bought a kite", user="ana")
     await pet.settle()
-    assert (len(server.looked_back), len(second.looked_back)) == (1, 1)
-    assert rows("SELECT id FROM work WHERE kind = 'look_back'") == []
+    assert (len(server.consolidations), len(second.consolidations)) == (1, 1)
+    assert rows("SELECT id FROM work WHERE kind = 'consolidate'") == []
     await pet.components.recorder.flush()
-    assert rows("SELECT model FROM traces WHERE kind = 'look_back'") == [{"model": "spare"}]
+    assert rows("SELECT model FROM traces WHERE kind = 'consolidate'") == [{"model": "spare"}]
 
 
 @pytest.mark.parametrize(("fault", "name"), [(QUOTA, "spare"), (Fail(503), "tiny")], ids=["quota", "away"])

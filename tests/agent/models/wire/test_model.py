@@ -129,7 +129,7 @@ async def test_consolidation_has_a_limit_of_its_own(pet_at, first_way, server):
     server.script(answer("There."))
     await pet.respond("I keep bees", user="ana")
     await pet.settle()
-    assert [asked.json["max_output_tokens"] for asked in server.looked_back] == [1_500]
+    assert [asked.json["max_output_tokens"] for asked in server.consolidations] == [1_500]
 
 
 BOUNDS = {"maxLength", "maxItems"}
@@ -142,7 +142,7 @@ async def test_schemas_have_bounds_for_models_on_this_machine_alone(open_pet, se
     server.script(answer("There."))
     await pet.respond("I keep bees", user="ana")
     await pet.settle()
-    for asked in (server.asked[0], server.looked_back[0]):
+    for asked in (server.asked[0], server.consolidations[0]):
         keys = set(json.dumps(asked.form).replace('"', " ").split())
         assert keys & BOUNDS == (BOUNDS if bounded else set())
 

@@ -28,7 +28,7 @@ QUOTED = "Bob applied for a job at Initech, he said."
 LUCK = "Good luck, Bob!"
 
 
-def look_back(asked: str) -> dict[str, Any]:
+def consolidate(asked: str) -> dict[str, Any]:
     """Summaries tell whether the prompt quotes the message."""
     told = "They spoke of Initech." if "Initech" in asked.partition("## What was said")[2] else "They met."
     return {"summary": told, "memory_summary": told}
@@ -47,7 +47,7 @@ async def pet(open_pet: OpenPet, model: AnsweringModel, request: pytest.FixtureR
     settings: dict[str, Any] = {}
     if request.param == "postgresql":
         settings["database_url"] = await request.getfixturevalue("postgresql").new()
-    pet = await open_pet(given=model, consolidating=AnsweringModel(then=look_back), **settings)
+    pet = await open_pet(given=model, consolidating=AnsweringModel(then=consolidate), **settings)
     await pet.respond(SAID, user="bob", author="Bob", place=GENERAL, settle=True)
     await pet.respond("Where did Bob apply?", user="cyn", author="Cyn", place=GENERAL, settle=True)
     await pet.respond("Where did Bob apply?", user="cyn", author="Cyn", place=THREAD, settle=True)
@@ -147,7 +147,7 @@ async def test_a_reply_that_quotes_the_message_goes_though_the_fact_is_worded_ot
 async def test_what_was_told_in_another_place_stays_there(open_pet: OpenPet) -> None:
     other, before = "acme/other", "Bob works at Globex"
     told = [{"message": "Noted.", "memories": [{"content": fact, "subjects": []}]} for fact in (before, JOB)]
-    pet = await open_pet(given=AnsweringModel(*told), consolidating=AnsweringModel(then=look_back))
+    pet = await open_pet(given=AnsweringModel(*told), consolidating=AnsweringModel(then=consolidate))
     await pet.respond("I work at Globex", user="bob", author="Bob", place=other, settle=True)
     await pet.respond(SAID, user="bob", author="Bob", place=GENERAL, settle=True)
     by_text = {memory.content: memory for memory in await pet.memories.list(user="bob")}

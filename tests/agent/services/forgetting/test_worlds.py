@@ -115,13 +115,13 @@ class World:
         self.log = Lines()
         self.ruled: int | None = None
         """Which of the shown facts the next consolidation says to be replaced."""
-        consolidating._then = self.look_back
+        consolidating._then = self.consolidate
 
     @property
     def now(self) -> datetime:
         return self.pet.clock()
 
-    def look_back(self, asked: str) -> dict[str, Any]:
+    def consolidate(self, asked: str) -> dict[str, Any]:
         """Summaries repeat all words that the prompt quotes and neither says to be over nor are ruled so, and
         the profile what else the person said. What has passed, a model sees by the dates."""
         quoted = "\n".join(line for line in asked.splitlines() if line.startswith(">"))

@@ -56,7 +56,7 @@ async def test_a_turn_that_is_going_on_brings_nothing_back(open_pet: OpenPet, ro
     assert stems.cache_info().currsize == 0, "nor is it kept in mind"
 
 
-async def test_looking_back_that_is_going_on_brings_nothing_back(open_pet: OpenPet, rows: Rows) -> None:
+async def test_a_consolidation_that_is_going_on_brings_nothing_back(open_pet: OpenPet, rows: Rows) -> None:
     found = {
         "summary": "Ana skis.",
         "new_facts": [{"text": "Ana skis", "importance": "high", "tags": []}],

@@ -28,7 +28,7 @@ async def test_files_hold_the_turn_and_its_jobs(pet_at, first_way, server, last)
         "place:acme/general",
         ("search_memories", "nothing!"),
     )
-    assert [job.summary.kind for job in read.jobs] == ["store_memories", "look_back"]
+    assert [job.summary.kind for job in read.jobs] == ["store_memories", "consolidate"]
 
     short, _, full = markdown(whole).partition("## Everything")
     assert 'ana: "what do I drink?"' in short

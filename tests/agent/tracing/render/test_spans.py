@@ -45,7 +45,7 @@ async def test_a_turn_is_a_tree(pet_at, first_way, server, last):
     assert "store_memories  ok" in text
     assert '"Ana asks about skiing" (new)' in text
     assert "⚠" not in text
-    assert "looked back at 2 messages; nothing new" in text
+    assert "consolidated 2 messages; nothing new" in text
 
 
 async def test_a_tool_that_the_database_fails_in_short_and_in_full(

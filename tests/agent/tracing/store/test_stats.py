@@ -40,7 +40,7 @@ async def test_tools_and_models_are_counted_with_their_errors(pet_at, first_way,
     assert (await stats_of(pet.traces, later))["total"]["turns"] == 0
 
 
-async def test_upkeep_counts_for_who_pays_for_it(pet_at, first_way, server):
+async def test_consolidation_counts_for_who_pays_for_it(pet_at, first_way, server):
     pet = await pet_at(first_way)
     server.script(answer("Tea."), answer("Tea."))
     server.script_consolidations(Say("no JSON"))
@@ -53,7 +53,7 @@ async def test_upkeep_counts_for_who_pays_for_it(pet_at, first_way, server):
     place = found["people"]["place:acme"]
     assert (place["turns"], place["upkeep"], place["upkeep_errors"], place["upkeep_tokens"]) == (0, 1, 1, 30)
     [turn] = await pet.traces.list(TraceFilter(failed=True), pet.clock())
-    assert turn.trouble == ["upkeep malformed"]
+    assert turn.trouble == ["background work malformed"]
 
 
 async def test_a_streamed_turn_says_when_its_first_letter_came(pet_at, one_streamed, server):

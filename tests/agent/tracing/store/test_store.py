@@ -92,7 +92,7 @@ async def test_a_list_fulfils_every_condition(traces):
             made(2, root=tool("search_memories", ok=False), user="ben", place="acme/general"),
             made(3, root=Span("turn", took=9.0, error="ModelError: away"), said="100% of\nIt", user="ben"),
             made(4, started_at=NOW - timedelta(days=2), place="acme/general/thread", reply="Ünder the Ice"),
-            made(5, kind="look_back", turn_id=id_of(1), root=Span("look_back"), user=None),
+            made(5, kind="consolidate", turn_id=id_of(1), root=Span("consolidate"), user=None),
             made(6, place="acme/generally"),
         ],
         NOW,
@@ -123,7 +123,7 @@ async def test_a_list_fulfils_every_condition(traces):
 async def test_a_trace_is_found_by_the_beginning_of_its_id(traces):
     with pytest.raises(NotFound, match="there is no trace yet"):
         await traces.find("last", NOW)
-    await traces.write([made(0xABCD << 112), made((0xABCE << 112) + 1), made(7, kind="look_back")], NOW)
+    await traces.write([made(0xABCD << 112), made((0xABCE << 112) + 1), made(7, kind="consolidate")], NOW)
     assert (await traces.find("abcd", NOW)).id.startswith("trace_abcd")
     assert (await traces.find(" TRACE_ABCD0 ", NOW)).id.startswith("trace_abcd")
     assert (await traces.find("last", NOW)).id.startswith("trace_abce")
@@ -157,7 +157,7 @@ async def test_a_running_trace_whose_process_is_gone_was_killed(traces):
 
 async def test_traces_of_erased_messages_and_people_are_not_written(traces):
     gone = made(1, message_id="5c8a2f0e-0000-4000-8000-000000000000")
-    work = made(2, kind="look_back", root=Span("look_back", error="x"), user="nobody")
+    work = made(2, kind="consolidate", root=Span("consolidate", error="x"), user="nobody")
     assert await traces.write([gone, work, made(3)], NOW) == 1
     assert await ids(traces, kinds=frozenset()) == [3]
 

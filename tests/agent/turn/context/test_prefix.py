@@ -49,7 +49,7 @@ async def test_what_is_about_to_be_cut_off_is_in_the_summary_one_turn_before(pet
         server.script(answer(f"Reply {n}"))
         await pet.respond(f"Story {n}", user="ana")
         await pet.settle(hurry=False)
-        consolidated.append(len(server.looked_back))
+        consolidated.append(len(server.consolidations))
 
     assert [len(asked.conversation) - 1 for asked in server.asked][5:] == [10, 12, 6, 8, 10, 12, 6, 8, 10]
     assert consolidated == [0] * 5 + [1] * 4 + [2] * 4 + [3]

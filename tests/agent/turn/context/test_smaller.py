@@ -169,7 +169,7 @@ async def test_a_narrow_window_consolidates_by_a_short_prompt_and_keeps_what_it_
     )
     reply, _ = await one_streamed.ask(pet, "I keep bees", user="ana")
     await pet.settle()
-    [asked] = server.looked_back
+    [asked] = server.consolidations
     assert len(asked.text) < 400 * 4
     assert asked.form["json_schema"]["schema"]["properties"].keys() == {"summary", "new_facts"}
     assert [memory.content for memory in await pet.memories.list(user="ana")] == ["Ana keeps bees"]

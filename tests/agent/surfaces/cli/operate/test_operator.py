@@ -61,7 +61,7 @@ def test_memories_and_decisions_are_counted(hachi):
     hachi("memories", "add", "Mickael skis")
     hachi("memories", "add", "Lea swims", "--subject", "sport", "--user", "lea", "--at", "2026-01-11")
     with closing(sqlite3.connect(hachi.home / "hachi.db")) as database, database:
-        counted = [("mickael", "extractions", 2), ("mickael", "applied", 1), ("lea", "extractions", 1)]
+        counted = [("mickael", "consolidations", 2), ("mickael", "applied", 1), ("lea", "consolidations", 1)]
         database.executemany("INSERT INTO figures VALUES (?, ?, ?)", counted)
     counts = hachi("stats", "--json").json
     assert counts.pop("subjects") == {"sport": 2} | {f"tag{number}": 1 for number in range(11)}
@@ -78,7 +78,7 @@ def test_memories_and_decisions_are_counted(hachi):
     assert counts["look_backs"] == {"applied": 0, "failed": 1}
     table = hachi("stats").out
     assert ("tag8" in table, "tag10" in table, "… and 2 more" in table) == (True, False, True)
-    assert "looked back" in table
+    assert "consolidated" in table
 
 
 def test_keys_are_made_listed_and_revoked(hachi):

@@ -61,14 +61,14 @@ def test_background_jobs_are_listed_with_all(told):
     found = told("traces", "ls", "--all", "--json").json
     kinds = [one["kind"] for one in found]
     assert kinds.count("turn") == 3
-    assert "look_back" in kinds
+    assert "consolidate" in kinds
     turns = {one["id"] for one in found if one["kind"] == "turn"}
     assert {one["turn_id"] for one in found if one["kind"] != "turn"} <= turns
-    assert "look_back of " in told("traces", "ls", "--all").out
+    assert "consolidate of " in told("traces", "ls", "--all").out
     second = told("traces", "ls", "--json").json[1]["id"]
     assert "afterwards" in told("traces", "show", second).out
     whole = told("traces", "show", second, "--json").json
-    assert [one["kind"] for one in whole["afterwards"]] == ["look_back"]
+    assert [one["kind"] for one in whole["afterwards"]] == ["consolidate"]
 
 
 def test_a_turn_is_shown_by_the_beginning_of_its_id_and_as_the_last(told):
