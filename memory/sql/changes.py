@@ -31,7 +31,9 @@ DOCUMENTS = "documents of "
 EVERYBODY = "everybody"
 """The owner of a change after which nothing that was read before is to stay in memory, as of an erasure."""
 
-_MOMENT = {True: "CAST(coalesce(max(seq), 0) AS TEXT)", False: "pg_current_snapshot()::text"}
+_FIRST, _LAST = (f"coalesce((SELECT {end}(seq) FROM changes), 0)" for end in ("min", "max"))
+"""Each in a query of its own: SQLite seeks one end of an index, and for both would read all of it."""
+_MOMENT = {True: f"CAST({_LAST} AS TEXT)", False: "pg_current_snapshot()::text"}
 IS_SINCE = {
     True: "changes.tx = 0 AND changes.seq > CAST(:since AS INTEGER)",
     # The last condition is false of numbers that come from the cluster of which this database is a copy.
@@ -43,8 +45,7 @@ IS_SINCE = {
 
 
 _NOW = {
-    sqlite: f"""SELECT {moment} AS moment, coalesce(min(seq), 0) AS first, coalesce(max(seq), 0) AS last
-        FROM changes"""
+    sqlite: f"SELECT {moment} AS moment, {_FIRST} AS first, {_LAST} AS last"
     for sqlite, moment in _MOMENT.items()
 }
 _READ = {

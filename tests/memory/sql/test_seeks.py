@@ -9,7 +9,8 @@ from sqlalchemy import event
 from memory.people.due_tasks import DueTasks
 from tests.memory.conftest import Stack
 
-GROWS = "memories|messages|tasks|memory_owners|evidence|evidence_ids|hidden|active_conversations"
+GROWS = "memories|messages|tasks|memory_owners|evidence|evidence_ids|hidden|active_conversations|changes"
+GROWS += "|replacements|memory_aliases|memory_tags|memory_updates|speakers|vectors"
 SCAN = re.compile(rf"SCAN ({GROWS})\b(?! USING INDEX ix_)")
 
 
