@@ -24,8 +24,9 @@ KINDS: frozenset[Kind] = frozenset({"memory", "message", "summary"})
 CHUNKS: frozenset[Kind] = frozenset({"chunk"})
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(NamedTuple):
+    """A row as it is searched."""
+
     id: str
     """The id of the database row, a UUID."""
     kind: Kind

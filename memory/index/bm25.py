@@ -9,7 +9,7 @@ import re
 import unicodedata
 import zlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from typing import Any
 
@@ -67,6 +67,21 @@ def tokens(text: str) -> tuple[list[int], int]:
     words = _words(prepare(text).lower())
     length = len(words) - sum(map(FUNCTION_WORDS.__contains__, words))
     return [*map(_STEMS.__getitem__, words)], length
+
+
+def tokens_of(texts: Iterable[str | None]) -> list[tuple[list[int], int]]:
+    """Return the `tokens` of each text, of none for None; a line that several texts share is read once."""
+    lines = dict[str, tuple[list[int], int]]()
+    found = []
+    for text in texts:
+        words, length = list[int](), 0
+        for line in text.split("\n") if text else ():
+            if line not in lines:
+                lines[line] = tokens(line)
+            words += lines[line][0]
+            length += lines[line][1]
+        found.append((words, length))
+    return found
 
 
 def weight(n: Any, length: Any, average: int) -> Any:

@@ -4,9 +4,8 @@ A row that changes is added anew and its old place is dead; `worn` tells when to
 since 1970, without an end infinite.
 """
 
-from array import array
 from collections.abc import Collection, Iterable, Sequence
-from itertools import chain, pairwise
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,43 +23,50 @@ _ROW = np.dtype(
 )
 ROW_BYTES = 400
 """Of a row beside its vectors and words: its id and where it stands, generously."""
-POSTING_BYTES, WORD_BYTES = 8, 300
-
-
-_NONE = (array("i"), array("f"))
+_BITS, _MASK = np.uint64(32), np.uint64(2**32 - 1)
 
 
 class Postings:
-    """For each word of a lane the rows that have it, with its weight in each."""
+    """The words of a lane with the rows that have them, as pairs in order: a word in the upper half of a
+    number and a row in the lower. Parts of similar size are merged, so there are few."""
 
     def __init__(self) -> None:
-        self._of: dict[int, tuple[array[int], array[float]]] = {}
-        self.count = 0
+        self._parts: list[tuple[NDArray[np.uint64], NDArray[np.float32]]] = []
+        """Pairs, and what the word weighs in the row; the largest part first."""
 
     def add(self, first: int, texts: Sequence[tuple[Sequence[int], int]], average: int) -> None:
-        """Add the `bm25.tokens` of these rows from the first one on, word by word."""
+        """Add the `bm25.tokens` of these rows from the first one on."""
         sizes = [len(words) for words, _ in texts]
-        pairs = np.fromiter(chain.from_iterable(words for words, _ in texts), np.uint64, sum(sizes)) << 32
+        pairs = np.fromiter(chain.from_iterable(words for words, _ in texts), np.uint64, sum(sizes)) << _BITS
         pairs |= np.repeat(np.arange(len(texts), dtype=np.uint64), sizes)
         pairs, counts = np.unique(pairs, return_counts=True)
-        words, rows = pairs >> 32, (pairs & 0xFFFFFFFF).astype(np.int32)
-        lengths = np.array([length for _, length in texts])[rows]
-        weights, rows = bm25.weight(counts, lengths, average).astype(np.float32), rows + np.int32(first)
-        starts = np.flatnonzero(np.diff(words, prepend=words[:1] + 1))
-        for at, end in pairwise([*starts.tolist(), len(words)]):
-            there = self._of.setdefault(int(words[at]), (array("i"), array("f")))
-            there[0].frombytes(rows[at:end].tobytes())
-            there[1].frombytes(weights[at:end].tobytes())
-        self.count += len(words)
+        lengths = np.array([length for _, length in texts])[pairs & _MASK]
+        weights = bm25.weight(counts, lengths, average).astype(np.float32)
+        pairs += np.uint64(first)
+        while self._parts and len(self._parts[-1][0]) <= 2 * len(pairs):
+            before = self._parts.pop()
+            pairs, weights = np.concatenate([before[0], pairs]), np.concatenate([before[1], weights])
+            order = np.argsort(pairs, kind="stable")  # which merges runs that are in order
+            pairs, weights = pairs[order], weights[order]
+        self._parts.append((pairs, weights))
 
-    def of(self, word: int) -> "tuple[NDArray[Any], NDArray[Any]]":
-        rows, weights = self._of.get(word, _NONE)
-        # Copies: an array that NumPy looks at cannot grow.
-        return np.array(rows, dtype=np.intp), np.array(weights, dtype=np.float32)
+    def of(self, words: "NDArray[np.uint64]") -> "tuple[NDArray[Any], NDArray[Any], NDArray[np.float32]]":
+        """Return each row that has one of these words: the word's position, the row, and what it weighs
+        there."""
+        found = [(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0, np.float32))]
+        for pairs, weights in self._parts:
+            first = words << _BITS
+            begins, ends = np.searchsorted(pairs, first), np.searchsorted(pairs, first | _MASK, side="right")
+            counts = ends - begins
+            at = np.repeat(begins - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+            rows = (pairs[at] & _MASK).astype(np.intp)
+            found.append((np.repeat(np.arange(len(words)), counts), rows, weights[at]))
+        which, rows, weighs = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+        return which, rows, weighs
 
     @property
     def bytes(self) -> int:
-        return self.count * POSTING_BYTES + len(self._of) * WORD_BYTES
+        return sum(array.nbytes for part in self._parts for array in part)
 
 
 class Lane:
@@ -74,13 +80,16 @@ class Lane:
         self.matrix: NDArray[np.float32] | None = None
 
     def put(
-        self, first: int, rows: "NDArray[Any]", texts: Sequence[str | None], vectors: Sequence[Any]
+        self,
+        first: int,
+        rows: "NDArray[Any]",
+        texts: Sequence[tuple[Sequence[int], int]],
+        vectors: Sequence[Any],
     ) -> None:
-        """Add the texts of these rows from the first one on, and their vectors; None where there is none."""
-        read = [bm25.tokens(text) if text is not None else ([], 0) for text in texts]
-        self.postings.add(first, read, self.average)
+        """Add the `bm25.tokens` of these rows from the first one on, and their vectors or None."""
+        self.postings.add(first, texts, self.average)
         end = first + len(texts)
-        rows[self.words][first:end] = [bool(words) for words, _ in read]
+        rows[self.words][first:end] = [bool(words) for words, _ in texts]
         known = [at for at, vector in enumerate(vectors) if vector is not None]
         if known:
             values = np.array([vectors[at] for at in known], dtype=np.float32)
@@ -119,10 +128,11 @@ class Entry:
         new["created"] = [point.created_at.timestamp() for point in points]
         new["expires"] = [point.expires_at.timestamp() if point.expires_at else np.inf for point in points]
         new["alive"] = True
-        texts, windows = [point.text for point in points], [point.window_text for point in points]
-        self.text.put(first, self.rows, texts, [point.dense for point in points])
-        if any(window is not None for window in windows):
-            self.window.put(first, self.rows, windows, [point.window_dense for point in points])
+        texts = [*(point.text for point in points), *(point.window_text for point in points)]
+        read = bm25.tokens_of(texts)
+        self.text.put(first, self.rows, read[: len(points)], [point.dense for point in points])
+        if any(texts[len(points) :]):
+            self.window.put(first, self.rows, read[len(points) :], [point.window_dense for point in points])
         for row, point in enumerate(points, first):
             self._row_of[point.id] = row
             for tag in point.subjects:

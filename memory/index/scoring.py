@@ -3,7 +3,6 @@
 Words are rare among all that this reader may read, so that a score shows nothing of other people's words.
 """
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -33,25 +32,21 @@ class Part(NamedTuple):
 def rank(entries: Mapping[str, Entry], questions: Sequence[Question]) -> Rankings:
     """Rank the best rows of each lane, of entries by owner key. The questions have one text and vector."""
     asked = [one for one in questions if one.kinds and one.limit > 0]
-    if not entries or not asked:
-        return Rankings()
     parts = _parts(entries)
-    words = sorted(bm25.query(asked[0].text)) if asked[0].text else []
-    eligible = [[part.counted & _meets(part.entry, one) for part in parts] for one in asked]
+    if not parts or not asked:
+        return Rankings()
+    words = np.array(sorted(bm25.query(asked[0].text or "")), dtype=np.uint64)
+    selected = [np.concatenate([part.counted & _meets(part.entry, one) for part in parts]) for one in asked]
     found: dict[str, Any] = {}
     for name in LANES:
         if name in DENSE:
-            scores = [_by_vector(part.lane(name), part.entry, asked[0].dense) for part in parts]
+            scores, has = _by_vector(name, parts, asked[0].dense)
         else:
-            rarities = _rarities(name, parts, words)
-            scores = _by_words(name, parts, rarities)
-            found.setdefault("rarity", sum(rarities.values()))  # of texts, which come before windows
-        hits = [
-            hit
-            for one, masks in zip(asked, eligible, strict=True)
-            for hit in _top(parts, scores, masks, one.limit)
-        ]
-        found[name] = best(hits)
+            scores, rarity = _by_words(name, parts, words)
+            has = scores > 0
+            found.setdefault("rarity", rarity)  # of texts, which come before windows
+        best_rows = [_best(scores, has & mask, one.limit) for one, mask in zip(asked, selected, strict=True)]
+        found[name] = _ranked(parts, scores, np.unique(np.concatenate(best_rows)))
     return Rankings(**found)
 
 
@@ -64,8 +59,9 @@ def _parts(entries: Mapping[str, Entry]) -> list[Part]:
     before: set[str] = set()
     parts = []
     for key, entry in entries.items():
-        alive = entry.filled["alive"]
-        parts.append(Part(entry, alive & entry.owned_by_none_of(before) if before else alive))
+        if entry.ids:
+            alive = entry.filled["alive"]
+            parts.append(Part(entry, alive & entry.owned_by_none_of(before) if before else alive))
         before.add(key)
     return parts
 
@@ -75,7 +71,7 @@ def _meets(entry: Entry, question: Question) -> "Mask":
     rows = entry.filled
     meets: Mask = rows["expires"] > question.now.timestamp()
     if len(question.kinds) < len(KINDS) - 1:
-        meets &= np.isin(rows["kind"], [KINDS.index(kind) for kind in question.kinds])
+        meets &= np.array([kind in question.kinds for kind in KINDS])[rows["kind"]]
     if question.subjects:
         meets &= entry.tagged(question.subjects)
     if question.since:
@@ -85,54 +81,52 @@ def _meets(entry: Entry, question: Question) -> "Mask":
     return meets
 
 
-def _by_vector(lane: Lane, entry: Entry, vector: Any) -> "tuple[Scores, Mask]":
-    """Return the cosine of each row, and which rows have one."""
-    scores = np.zeros(len(entry.ids), dtype=np.float32)
-    if vector is not None and lane.matrix is not None:
-        asked = np.asarray(vector, dtype=np.float32)
-        length = float(np.linalg.norm(asked))
-        if length and lane.matrix.shape[1] == len(asked):
-            known = lane.matrix[: len(scores)]
-            scores[: len(known)] = np.vecdot(known, asked / length)  # in one thread, unlike `@`, and sooner
-            return scores, entry.filled[lane.vector]
-    return scores, np.zeros(len(scores), dtype=bool)
+def _by_vector(name: str, parts: Sequence[Part], vector: Any) -> "tuple[Scores, Mask]":
+    """Return the cosine of each row of all parts, and which rows have one."""
+    asked = np.asarray(() if vector is None else vector, dtype=np.float32)
+    length = float(np.linalg.norm(asked))
+    scores, has = [], []
+    for part in parts:
+        rows, matrix = part.entry.filled, part.lane(name).matrix
+        if length and matrix is not None and matrix.shape[1] == len(asked):
+            known = np.vecdot(matrix[: len(rows)], asked / length)  # in one thread, unlike `@`, and sooner
+            scores.append(np.pad(known, (0, len(rows) - len(known))) if len(known) < len(rows) else known)
+            has.append(rows[part.lane(name).vector])
+        else:
+            scores.append(np.zeros(len(rows), dtype=np.float32))
+            has.append(np.zeros(len(rows), dtype=bool))
+    return np.concatenate(scores), np.concatenate(has)
 
 
-def _rarities(name: str, parts: Sequence[Part], words: Iterable[int]) -> dict[int, float]:
-    """Return how rare each word is among all texts of the lane."""
-    texts = sum(
-        int(np.count_nonzero(part.counted & part.entry.filled[part.lane(name).words])) for part in parts
-    )
-    rarities = {}
-    for word in words:
-        there = (part.counted[part.lane(name).postings.of(word)[0]] for part in parts)
-        having = sum(int(np.count_nonzero(rows)) for rows in there)
-        rarities[word] = math.log1p((texts - having + 0.5) / (having + 0.5))
-    return rarities
+def _by_words(name: str, parts: Sequence[Part], words: "NDArray[np.uint64]") -> "tuple[Scores, float]":
+    """Return the BM25 score of each row of all parts, and that of a usual text that has each word once. A
+    word is as rare as it is among all texts of the lane."""
+    there = [part.lane(name).postings.of(words) for part in parts]
+    texts, having = np.int64(0), np.zeros(len(words))
+    for part, (which, rows, _) in zip(parts, there, strict=True):
+        texts += np.count_nonzero(part.counted & part.entry.filled[part.lane(name).words])
+        having += np.bincount(which[part.counted[rows]], minlength=len(words))
+    rarities = np.log1p((texts - having + 0.5) / (having + 0.5))
+    scores = [
+        np.bincount(rows, rarities[which] * weights, minlength=len(part.entry.ids))
+        for part, (which, rows, weights) in zip(parts, there, strict=True)
+    ]
+    return np.concatenate(scores).astype(np.float32), float(rarities.sum())
 
 
-def _by_words(name: str, parts: Sequence[Part], rarities: Mapping[int, float]) -> "list[tuple[Scores, Mask]]":
-    """Return the BM25 score of each row of each part, and which rows share a word."""
-    scores = [np.zeros(len(part.entry.ids), dtype=np.float32) for part in parts]
-    for part, score in zip(parts, scores, strict=True):
-        for word, rarity in rarities.items():
-            rows, weights = part.lane(name).postings.of(word)
-            score[rows] += rarity * weights
-    return [(score, score > 0) for score in scores]
+def _best(scores: "Scores", has: "Mask", limit: int) -> "NDArray[np.intp]":
+    """Return the rows with the best scores, at most `limit`, of those that have one."""
+    rows = np.flatnonzero(has)
+    return rows[np.argpartition(-scores[rows], limit - 1)[:limit]] if len(rows) > limit else rows
 
 
-def _top(
-    parts: Sequence[Part], scores: "Sequence[tuple[Scores, Mask]]", masks: "Sequence[Mask]", limit: int
-) -> list[Ranked]:
-    """Return the best rows of all parts, at most `limit`."""
-    found = list[Ranked]()
-    for part, (score, has), mask in zip(parts, scores, masks, strict=True):
-        rows = np.flatnonzero(has & mask)
-        if len(rows) > limit:
-            rows = rows[np.argpartition(-score[rows], limit - 1)[:limit]]
-        ids, kinds = part.entry.ids, part.entry.filled["kind"][rows].tolist()
-        found += [
-            Ranked(ids[row], value, KINDS[kind])
-            for row, value, kind in zip(rows.tolist(), score[rows].tolist(), kinds, strict=True)
-        ]
-    return sorted(found, key=lambda hit: -hit.score)[:limit]
+def _ranked(parts: Sequence[Part], scores: "Scores", rows: "NDArray[np.intp]") -> tuple[Ranked, ...]:
+    """Return these rows, numbered over all parts, best first."""
+    rows = rows[np.argsort(-scores[rows], kind="stable")]
+    firsts = np.cumsum([0, *(len(part.entry.ids) for part in parts)])
+    of = np.searchsorted(firsts, rows, side="right") - 1
+    found = []
+    for at, row, score in zip(of.tolist(), (rows - firsts[of]).tolist(), scores[rows].tolist(), strict=True):
+        entry = parts[at].entry
+        found.append(Ranked(entry.ids[row], score, KINDS[entry.rows["kind"][row]]))
+    return tuple(found)

@@ -6,7 +6,6 @@ A vector counts only while its digest is that of the row's text, and goes with t
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, delete, select
@@ -83,8 +82,8 @@ async def points(
         with suppress(EmbedderUnavailable):
             known |= zip(texts, await embedder.embed(list(texts.values())), strict=True)
     made = [
-        replace(
-            point, dense=known.get((point.id, "dense")), window_dense=known.get((point.id, "window_dense"))
+        point._replace(
+            dense=known.get((point.id, "dense")), window_dense=known.get((point.id, "window_dense"))
         )
         for point, _, _ in drafts
     ]

@@ -15,7 +15,6 @@ cross-validated over these conversations, found no more than these few numbers d
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
 from types import MappingProxyType
@@ -78,8 +77,7 @@ _WORD = re.compile(r"\w+(?:['’]\w+)*")
 _SENTENCE_END = re.compile(r"(?<=[.!?؟？՞。！…\n])")
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A hit as it is ranked. Times are aware."""
 
     kind: Literal["memory", "message", "summary"]

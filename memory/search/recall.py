@@ -159,7 +159,7 @@ class Recall:
             self._recalled.update(memory.id for memory in memories)
             self.count("", {"retrieved": len(memories)})
             note(found=[(memory.id, 1.0) for memory in memories])
-            return [replace(fact_row(memory).hit, score=1.0) for memory in memories]
+            return [fact_row(memory).hit(1.0) for memory in memories]
 
     async def around(self, hits: Sequence[Hit], audience: Audience) -> dict[str, list[Line]]:
         """Return each found message with the lines of people around it that this audience may read."""
@@ -233,7 +233,7 @@ class Recall:
         ranked = [one for one in ranked if one[0] not in wanted.exclude]
         candidates = {id: one for id, one in candidates.items() if id not in wanted.exclude}
         note(candidates=Explanation(lanes, candidates, ranked, wanted.limit, wanted.exclude))
-        hits = [replace(rows[id].hit, score=score) for id, score in ranked if score > 0.0]
+        hits = [rows[id].hit(score) for id, score in ranked if score > 0.0]
         return SearchResult(hits, best, known, rankings.partial, aliases)
 
     def _full(self, rarity: float) -> dict[str, float]:
@@ -253,7 +253,7 @@ class Recall:
             most = None if wanted.author else limit + len(exclude)
             listed = await self.store.newest(wanted.audience, wanted.now, most, subjects, **times)
             found |= {one.id: fact_row(one) for one in listed if one.id not in exclude}
-            evidence = {row.hit.message_id for row in found.values()}
+            evidence = {one.message_id for one in listed if one.id in found}
         if "message" in wanted.kinds and not subjects:
             most = BY_AUTHOR * limit if wanted.author else 2 * limit
             messages = await self.transcript.newest(wanted.audience, most, exclude=exclude, **times)
@@ -264,9 +264,9 @@ class Recall:
                 wanted.audience, wanted.now, NEWEST_SUMMARIES, exclude=exclude, **times
             )
             found |= {one.id: summary_row(one) for one in summaries}
-        hits = [row.hit for row in (await self._by_author(found, wanted)).values()]
+        hits = [row.hit(1.0) for row in (await self._by_author(found, wanted)).values()]
         hits.sort(key=lambda hit: (hit.kind == "summary", hit.created_at), reverse=True)
-        return [replace(hit, score=1.0) for hit in hits[:limit]]
+        return hits[:limit]
 
     async def _newest_of(self, authors: Collection[str], wanted: SearchRequest) -> list[Hit]:
         """Return the newest statements of the people whom a question names that found nothing."""
@@ -293,7 +293,7 @@ class Recall:
         """Return what a person of the wanted name said. Who is called exactly so is meant before others."""
         if not wanted.author:
             return found
-        tellers = {row.hit.memory.user_id for row in found.values() if row.hit.memory}
+        tellers = {row.candidate.author for row in found.values() if row.candidate.kind == "memory"}
         names = await self.transcript.speakers.names(tellers, wanted.audience)
         authors = {*await self.transcript.speakers.authors(wanted.audience), *names, *names.values()}
         exact = spelled(wanted.author)

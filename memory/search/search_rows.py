@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from memory.audience import Audience
 from memory.index import Kind
@@ -30,11 +31,18 @@ class SearchRequest:
     """The id of the message that asks."""
 
 
-@dataclass(frozen=True, slots=True)
-class SearchRow:
-    hit: Hit
-    """As it is shown, without its score."""
+class SearchRow(NamedTuple):
     candidate: Candidate
+    source: Memory | Message | ActiveConversation
+
+    def hit(self, score: float) -> Hit:
+        kind, text, author, at = self.candidate[:4]
+        match self.source:
+            case Memory() as memory:
+                return Hit(memory.id, kind, text, score, at, memory.message_id, memory=memory)
+            case Message() as message:
+                return Hit(message.id, kind, text, score, at, message.id, author)
+        return Hit(self.source.id, kind, text, score, at)
 
 
 SearchRows = Mapping[str, SearchRow]
@@ -42,7 +50,6 @@ SearchRows = Mapping[str, SearchRow]
 
 
 def fact_row(memory: Memory) -> SearchRow:
-    hit = Hit(memory.id, "memory", memory.content, 0.0, memory.created_at, memory.message_id, memory=memory)
     candidate = Candidate(
         "memory",
         memory.content,
@@ -53,18 +60,18 @@ def fact_row(memory: Memory) -> SearchRow:
         uses=memory.uses,
         last_accessed_at=memory.last_accessed_at,
     )
-    return SearchRow(hit, candidate)
+    return SearchRow(candidate, memory)
 
 
 def message_row(message: Message, seq: int = 0) -> SearchRow:
     text, author, at = message.text, message.author, message.sent_at
-    candidate = Candidate("message", text, author, at, conversation=message.conversation_id, seq=seq)
-    return SearchRow(Hit(message.id, "message", text, 0.0, at, message.id, author), candidate)
+    return SearchRow(
+        Candidate("message", text, author, at, conversation=message.conversation_id, seq=seq), message
+    )
 
 
 def summary_row(conversation: ActiveConversation) -> SearchRow:
-    text, at = conversation.summary, conversation.updated_at
-    return SearchRow(Hit(conversation.id, "summary", text, 0.0, at), Candidate("summary", text, "", at))
+    return SearchRow(Candidate("summary", conversation.summary, "", conversation.updated_at), conversation)
 
 
 def without(found: SearchRows, ids: Collection[str]) -> SearchRows:
@@ -85,8 +92,8 @@ def said_by(found: SearchRows, authors: Collection[str], names: Mapping[str, str
     """Keep what these people said; `names` are the tellers' names. Summaries have no author."""
     theirs = {}
     for id, row in found.items():
-        user = row.candidate.author
-        by = {user, names[user]} if row.hit.memory else {row.hit.author}
+        author = row.candidate.author
+        by = {author, names[author]} if row.candidate.kind == "memory" else {author}
         if not by.isdisjoint(authors):
             theirs[id] = row
     return theirs

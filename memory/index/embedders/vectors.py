@@ -17,14 +17,14 @@ def readable(text: str, max_bytes: int) -> str:
     return encoded[:max_bytes].decode(errors="ignore")
 
 
-def normalised(rows: Sequence[Any]) -> "list[NDArray[np.float32]]":
+def normalised(rows: Any) -> "list[NDArray[np.float32]]":
     """Return each row scaled to length one; zeros if its length is zero or not finite."""
-    vectors = (np.asarray(row, dtype=np.float32) for row in rows)
-    return [
-        vector / np.float32(length) if np.isfinite(length) and length else zeros(len(vector))
-        for vector in vectors
-        for length in [float(np.linalg.norm(vector))]
-    ]
+    vectors = np.asarray(rows, dtype=np.float32)
+    if not len(vectors):
+        return []
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    usable = np.isfinite(lengths) & (lengths > 0)
+    return list(np.divide(vectors, lengths, out=np.zeros_like(vectors), where=usable))
 
 
 def zeros(dimension: int) -> "NDArray[np.float32]":

@@ -10,8 +10,9 @@ from typing import Any
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.sql.compiler import SQLCompiler
 
-MOST = 500
-"""Longer lists are packed. Short ones are not: the planner knows how many values they have."""
+MOST = 16
+"""Longer lists are packed: each length would be a statement of its own. Short ones are not: the planner knows
+how many values they have."""
 
 
 class LongLists(SQLCompiler):

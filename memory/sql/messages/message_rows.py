@@ -3,12 +3,13 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import ColumnElement, and_, bindparam, exists, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from memory.audience import owners_of
+from memory.audience import user_key
 from memory.records import Message
 from memory.sql.hidden import MESSAGE_IS_HIDDEN, WITHDRAWN
 from memory.sql.readable import MESSAGES_READABLE
@@ -147,11 +148,14 @@ FOLLOWING = {
 """What follows a message in a conversation, or what its summary covers, in private and in a place."""
 
 
+_fields = attrgetter(*(column.name for column in MESSAGE))
+
+
 def to_message(row: Any) -> Message:
-    return Message(*(getattr(row, column.name) for column in MESSAGE))
+    return Message(*_fields(row))
 
 
 def to_line(row: Any) -> Line:
-    place_owner = {row.place} if row.place and not row.withdrawn else set()
-    people = set() if row.place and row.role == "assistant" else owners_of(row.user_id)
-    return Line(to_message(row), frozenset({*people, *place_owner}), row.seq, row.user_id)
+    owners = [] if row.place and row.role == "assistant" else [user_key(row.user_id)]
+    owners += [row.place] if row.place and not row.withdrawn else []
+    return Line(to_message(row), frozenset(owners), row.seq, row.user_id)

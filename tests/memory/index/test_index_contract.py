@@ -40,7 +40,7 @@ def unit(*values: float) -> list[float]:
 
 def a_point(text: str = "dogs bark", **changes: Any) -> Point:
     start = Point(str(uuid4()), "memory", frozenset({ANNA}), text, unit(1), NOW - timedelta(days=1))
-    return replace(start, **changes)
+    return start._replace(**changes)
 
 
 def a_question(text: str | None = None, **changes: Any) -> Question:
@@ -149,16 +149,13 @@ async def test_finds_by_meaning_and_by_words_with_raw_scores(index: Index) -> No
 
 async def test_windows_are_documents_of_their_own_and_put_replaces_them_too(index: Index) -> None:
     alone = a_point("yes", dense=unit(0, 1))
-    framed = replace(
-        a_point("yes", dense=unit(0, 1), kind="message"),
-        window_text="shall we ski? yes",
-        window_dense=unit(1),
-    )
+    window = {"window_text": "shall we ski? yes", "window_dense": unit(1)}
+    framed = a_point("yes", dense=unit(0, 1), kind="message", **window)
     await index.put([alone, framed])
     found = await index.search(a_question("skiing"))
     assert ids(found.window_words) == ids(found.window_dense) == [framed.id]
     assert found.words == ()
-    await index.put([replace(framed, text="cats purr", window_text=None, window_dense=None)])
+    await index.put([framed._replace(text="cats purr", window_text=None, window_dense=None)])
     found = await index.search(a_question("skiing"))
     assert found.window_words == found.window_dense == ()
     assert ids((await index.search(a_question("cats"))).words) == [framed.id]

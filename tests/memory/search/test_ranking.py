@@ -1,4 +1,3 @@
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -124,11 +123,11 @@ def test_a_long_message_gives_way_beside_a_better_one_of_its_exchange() -> None:
     talk = {name: message(3 * LONG) for name in ("best", "next", "other")}
     lanes = {"words": [("best", 3.0), ("next", 2.9), ("other", 2.7)]}
     seqs = {"best": 5, "next": 6, "other": 20}
-    beside = {name: replace(one, conversation="c", seq=seqs[name]) for name, one in talk.items()}
+    beside = {name: one._replace(conversation="c", seq=seqs[name]) for name, one in talk.items()}
     assert order("skiing", lanes, beside) == ["best", "other", "next"]
-    apart = beside | {"next": replace(talk["next"], conversation="d", seq=6)}
+    apart = beside | {"next": talk["next"]._replace(conversation="d", seq=6)}
     assert order("skiing", lanes, apart) == ["best", "next", "other"], "another conversation"
-    answered = beside | {"next": replace(beside["next"], seq=7)}
+    answered = beside | {"next": beside["next"]._replace(seq=7)}
     assert order("skiing", lanes, answered) == ["best", "next", "other"]
     ranked = rank("skiing", lanes, answered, NOW, answered=frozenset({"c"}))
     assert [id for id, _ in ranked] == ["best", "other", "next"], "a reply stands between them"
@@ -147,7 +146,7 @@ def test_a_fact_is_about_whom_it_or_its_subjects_mention_before_who_said_it() ->
     found = {"about ann": fact("Ann skis", author="Ben"), "about ben": fact("Ben skis", author="Ann")}
     lanes = {"words": [("about ben", 2.0), ("about ann", 1.9)]}
     assert order("what does Ann do", lanes, found)[0] == "about ann"
-    tagged = replace(fact("Skis", author="Ben"), subjects=("ann",))
+    tagged = fact("Skis", author="Ben")._replace(subjects=("ann",))
     found = {"tagged": tagged, "other": fact("Dives", author="Ben"), "heard": message(author="Ann")}
     assert order("what does Ann do", {"words": [("other", 2.0), ("tagged", 1.9)]}, found)[0] == "tagged"
 
@@ -199,8 +198,8 @@ def test_scores_fade_with_age_only_where_asked_and_use_slows_it() -> None:
         pytest.approx(0.25),
     ]
     plain = fact("Ann skis", days_ago=60)
-    assert decay(replace(plain, uses=1), NOW, 30 * DAY) == pytest.approx(0.5)
-    assert decay(replace(plain, last_accessed_at=NOW - 30 * DAY), NOW, 30 * DAY) == pytest.approx(0.5)
+    assert decay(plain._replace(uses=1), NOW, 30 * DAY) == pytest.approx(0.5)
+    assert decay(plain._replace(last_accessed_at=NOW - 30 * DAY), NOW, 30 * DAY) == pytest.approx(0.5)
 
 
 def test_what_matches_weakly_is_no_hit() -> None:
