@@ -49,8 +49,6 @@ from memory.sql.tables import active_conversations
 
 log = logging.getLogger("hachi.consolidation")
 
-IMPORTANCE = {"low": 0.3, "medium": 0.6, "high": 0.9}
-
 
 class Overtaken(Exception):
     """What was read has changed meanwhile, so no summary of it was written."""
@@ -263,8 +261,7 @@ class Consolidation:
         )
         replaces = named.corrected.get(fact.number)
         origin = replace(origin, confirmed=frozenset(filter(None, [replaces])))
-        importance = IMPORTANCE[fact.importance]
-        draft = Draft(fact.text, fact.tags, fact.ttl, importance=importance, replaces=replaces)
+        draft = Draft(fact.text, fact.tags, fact.ttl, importance=fact.importance, replaces=replaces)
         [decision] = await self.writer.remember([draft], origin, named.on_new.get(fact.number, {}))
         return decision
 
