@@ -33,9 +33,9 @@ class ForgetService:
     async def forget(
         self, kind: ForgetKind, id: str, user: str, place: Place = PRIVATE, asked_in: str = ""
     ) -> Forgotten:
-        """Forget something that the user told, with everything that shows it: see `memory.forgetting.reach`.
-        `asked_in` is the message in which they asked for it, which goes too. The receipt offers what may be
-        read in the place. Raises NotFound for anybody else's."""
+        """Forget something that the user told, with everything that shows it: see
+        `memory.forgetting.cascade`. `asked_in` is the message in which they asked for it, which goes too. The
+        receipt offers what may be read in the place. Raises NotFound for anybody else's."""
         named = await self.parts.forgetting.named(kind, id, user, place)
         near: tuple[ForgetCandidate, ...] = ()
         if kind != "conversation":

@@ -1,5 +1,4 @@
-"""Delete old, unimportant, unused memories, those above a person's cap, and old messages, where a setting
-asks for it."""
+"""Delete unused memories, those over a person's cap, and old messages, where a setting asks for it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,8 +9,8 @@ from sqlalchemy import ColumnElement, and_, delete, func, or_, select
 
 from memory.audience import GLOBAL, user_key
 from memory.facts.derived import withhold
+from memory.forgetting.cascade import with_replaced
 from memory.forgetting.purge import BATCH, NOBODY, Purge
-from memory.forgetting.reach import with_replaced
 from memory.records import Memory
 from memory.sql import hidden as entries
 from memory.sql.engine import Database
@@ -66,8 +65,8 @@ class CleanUp:
         return [item for some in deleted for item in some]
 
     async def delete(self, items: Sequence[CleanupItem], user: str) -> list[CleanupItem]:
-        """Hide these memories for the person with what they had replaced, and delete what is hidden. Returns
-        those that were theirs."""
+        """Delete these memories of the person with what they had superseded. Returns those that were
+        theirs."""
         now, links, gone = self.clock(), set[Link](), list[CleanupItem]()
         owners = {owner for item in items for owner in item.memory.owners} | {user_key(user)}
         async with self.database.write(lock=owners) as connection:
@@ -84,7 +83,7 @@ class CleanUp:
 
     async def hide_old_messages(self) -> int:
         """Hide messages that are too old, for the purge. Summaries are written again; posts on platforms
-        stay. Returns how many."""
+        stay. Returns how many were hidden."""
         if self.limits.messages_for is None:
             return 0
         hidden, now = 0, self.clock()

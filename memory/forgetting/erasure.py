@@ -1,7 +1,7 @@
-"""Erase a person: hide all that is theirs, delete it at once, and count what went and what stays.
+"""Erase a person: hide their rows, delete them at once, and count what is deleted and what stays.
 
-From the first transaction on no read finds anything of theirs, and no job stores anything for them. The purge
-then deletes in batches. Every step may run again, so a later call completes an interrupted erasure.
+From the first transaction on no read returns a row of theirs, and no job stores one. The purge then deletes
+in batches. Every step may run again, so a later call completes an interrupted erasure.
 """
 
 import asyncio
@@ -23,9 +23,9 @@ from memory.errors import EmbedderUnavailable, IndexUnavailable, StoreUnavailabl
 from memory.facts.derived import withhold
 from memory.forgetting import erasure_rows as rows
 from memory.forgetting import hiding
-from memory.forgetting.erasure_rows import LEFT, SHARED, SHOWN, ErasureProgress
-from memory.forgetting.purge import Purge, leave_to_others
-from memory.forgetting.reach import left_to_others, of_person
+from memory.forgetting.cascade import of_person, still_linked
+from memory.forgetting.erasure_rows import SHARED, SHOWN, STAYS, ErasureProgress
+from memory.forgetting.purge import Purge, pass_to_others
 from memory.index.indexing import Indexing
 from memory.records import Erased, Remainder
 from memory.sql import changes
@@ -43,13 +43,13 @@ AGAIN = "something came in while it ran; run it again"
 
 
 class Outside(Protocol):
-    """Erases the person where SQL and the indexes do not reach. Every step may run again."""
+    """Erases the person outside the database and the indexes. Every step may run again."""
 
     async def places(self, user: str) -> Collection[str]:
         """Return the keys of further places where they spoke."""
         ...
 
-    async def clean(self, found: ErasureProgress) -> None:
+    async def clean(self, progress: ErasureProgress) -> None:
         """Delete their lines in files and their traces, and those of others by ids, and count them."""
         ...
 
@@ -79,13 +79,13 @@ class Erasure:
             return await rows.count(connection, user)
 
     async def erase(self, user: str) -> Erased:
-        """Delete all data of the person, also what an interrupted run left; the receipt counts both. Messages
-        that they send meanwhile are answered afterwards, as from a new person. Raises StoreUnavailable."""
+        """Delete all data of the person, also of an interrupted run; the receipt counts both. Messages that
+        they send meanwhile are answered afterwards, as from a new person. Raises StoreUnavailable."""
         async with self._locks.setdefault(user, asyncio.Lock()):
             return await self._erase(user)
 
     async def resume(self) -> list[Erased]:
-        """Go on with interrupted erasures, but not of a person who has spoken since: it would take that
+        """Complete interrupted erasures, except those of people who have spoken since: that would be deleted,
         too."""
         async with self.database.read() as connection:
             unfinished = await rows.unfinished(connection)
@@ -103,101 +103,101 @@ class Erasure:
     async def _erase(self, user: str) -> Erased:
         places = await self.outside.places(user)
         async with self.database.read() as connection:
-            found = await rows.progress(connection, user, places)
-        await retried(lambda: self._hide(found))
-        await self.outside.clean(found)
+            progress = await rows.stored_progress(connection, user, places)
+        await retried(lambda: self._hide(progress))
+        await self.outside.clean(progress)
         for _ in range(PASSES):
-            before = found.counts.total()
+            before = progress.counts.total()
             await self._purge(user)
-            await self._delete_rows(found)
-            await retried(lambda: self._hide(found))
-            if found.counts.total() == before:
+            await self._delete_rows(progress)
+            await retried(lambda: self._hide(progress))
+            if progress.counts.total() == before:
                 break
-        await self._delete_documents(found)
-        left = await self._clean_index(found)
-        await self.outside.clean(found)  # once more, for what came in meanwhile
+        await self._delete_documents(progress)
+        left = await self._clean_index(progress)
+        await self.outside.clean(progress)  # once more, for what came in meanwhile
         kinds = (await self.preview(user)).items()
         left += [Remainder(kind, count, AGAIN, False) for kind, count in kinds]
         left = left or await self._rewrite()
-        await self._finish(found, done=not left)
-        return self._receipt(found, left)
+        await self._finish(progress, done=not left)
+        return self._receipt(progress, left)
 
-    async def _hide(self, found: ErasureProgress) -> None:
-        """Hide and count everything of theirs in one transaction, which also stores that they are being
-        erased. Its locks wait until replies in their places are stored."""
-        user = found.user
+    async def _hide(self, progress: ErasureProgress) -> None:
+        """Hide and count all rows of theirs in one transaction, which also stores that they are being erased.
+        Its locks wait until replies in their places are stored."""
+        user = progress.user
         async with self.database.read() as connection:
-            await rows.look_up(connection, found)
-            reach = await of_person(connection, user, found.places, self.clock())
-        async with self._stage(found, reach.owners | found.places | {f"erase:{user}"}) as connection:
+            await rows.look_up(connection, progress)
+            cascade = await of_person(connection, user, progress.places, self.clock())
+        async with self._stage(progress, cascade.owners | progress.places | {f"erase:{user}"}) as connection:
             now = self.clock()
             await rows.begin(connection, user, now)
-            await rows.look_up(connection, found)
+            await rows.look_up(connection, progress)
             if await connection.scalar(_hidden_of(user)):
                 return
-            reach = await of_person(connection, user, found.places, now, reach.scanned)
+            cascade = await of_person(connection, user, progress.places, now, cascade.scanned)
             summaries = await rows.delete_summaries(connection, user)
-            found.counts["summaries"] += len(summaries)
-            found.gone(summaries)
-            if not (reach.ids or reach.links):
+            progress.counts["summaries"] += len(summaries)
+            progress.add_deleted(summaries)
+            if not (cascade.ids or cascade.links):
                 return
             own = await rows.messages_of(connection, user)
-            facts, said = {fact.id for fact in reach.facts}, reach.messages | reach.replies
-            shared = await left_to_others(connection, reach.links)
-            found.gone(facts - shared | said)
-            found.counts["memories"] += len(facts - shared)
-            found.counts[SHARED] += len(shared)
-            found.counts["messages"] += len(own)
-            found.counts["replies"] += len(said - own)
-            found.counts["tasks"] += len(reach.tasks)
-            found.counts["context"] += len(reach.entries)
-            found.counts["history"] += await rows.steps_of(connection, user, facts)
-            found.counts[SHOWN] = max(found.counts[SHOWN], len(reach.shown))
+            facts, said = {fact.id for fact in cascade.facts}, cascade.messages | cascade.replies
+            shared = await still_linked(connection, cascade.links)
+            progress.add_deleted(facts - shared | said)
+            progress.counts["memories"] += len(facts - shared)
+            progress.counts[SHARED] += len(shared)
+            progress.counts["messages"] += len(own)
+            progress.counts["replies"] += len(said - own)
+            progress.counts["tasks"] += len(cascade.tasks)
+            progress.counts["context"] += len(cascade.entries)
+            progress.counts["history"] += await rows.steps_of(connection, user, facts)
+            progress.counts[SHOWN] = max(progress.counts[SHOWN], len(cascade.shown))
             forgetting = await entries.begin(connection, user, "erased", now, now)
-            await hiding.hide(connection, forgetting, reach, now)
-            found.counts["summaries of places"] += await withhold(
+            await hiding.hide(connection, forgetting, cascade, now)
+            progress.counts["summaries of places"] += await withhold(
                 connection, now, message_ids=said, memory_ids=facts, forgetting=forgetting
             )
 
-    async def _delete_rows(self, found: ErasureProgress) -> None:
-        """Delete what is theirs and not hidden before: jobs, conversations, names, settings."""
-        user = found.user
-        async with self._stage(found, [f"tasks:{user}", f"context:{user}"]) as connection:
-            found.counts["work"] += await rows.delete_work(connection, user)
+    async def _delete_rows(self, progress: ErasureProgress) -> None:
+        """Delete rows that are not hidden first: jobs, conversations, names, settings."""
+        user = progress.user
+        async with self._stage(progress, [f"tasks:{user}", f"context:{user}"]) as connection:
+            progress.counts["work"] += await rows.delete_work(connection, user)
             await forget_what_came(connection, user, self.clock())
             await rows.delete_conversations(connection, user)
-            found.counts.update(await rows.delete_rows(connection, user, self.clock()))
+            progress.counts.update(await rows.delete_rows(connection, user, self.clock()))
             await rows.unname(connection, user)
 
     async def _purge(self, user: str) -> None:
-        """Delete what is hidden of theirs, and leave what is everybody's to nobody."""
+        """Delete their hidden rows, and pass global memories to nobody."""
         for row in await self.database.rows(_hidden_of(user)):
             await retried(partial(self.purge.delete, row.id))
         async with self.database.write() as connection:
             everybodys = select(memories.c.id).join(memory_owners, memory_owners.c.memory_id == memories.c.id)
             everybodys = everybodys.where(memories.c.user_id == user, memory_owners.c.owner == GLOBAL)
             for id in list(await connection.scalars(everybodys)):
-                await leave_to_others(connection, id, user)
+                await pass_to_others(connection, id, user)
 
-    async def _delete_documents(self, found: ErasureProgress) -> None:
-        owner, documents = user_key(found.user), knowledge_documents
+    async def _delete_documents(self, progress: ErasureProgress) -> None:
+        owner, documents = user_key(progress.user), knowledge_documents
         chunks = select(knowledge_chunks.c.id).join(documents).where(documents.c.owner == owner)
-        async with self._stage(found) as connection:
-            found.gone(list(await connection.scalars(chunks)))
-        found.counts["documents"] += len(await self.knowledge.remove_all(owner))
+        async with self._stage(progress) as connection:
+            progress.add_deleted(list(await connection.scalars(chunks)))
+        progress.counts["documents"] += len(await self.knowledge.remove_all(owner))
 
-    async def _clean_index(self, found: ErasureProgress) -> list[Remainder]:
-        """Remove what was deleted from the index, and from the log of changes."""
-        await changes.erase(self.database, user_key(found.user))
+    async def _clean_index(self, progress: ErasureProgress) -> list[Remainder]:
+        """Remove the deleted rows from the index and from the log of changes."""
+        await changes.erase(self.database, user_key(progress.user))
         try:
-            left = await self.indexing.erase(found.ids)
+            left = await self.indexing.erase(progress.ids)
         except (IndexUnavailable, EmbedderUnavailable) as error:
             why = f"it will be removed once this works again, and the erasure is run again: {error}"
-            return [Remainder("index", found.counts["index"], why, False)]
+            return [Remainder("index", progress.counts["index"], why, False)]
         return [Remainder("index", left, AGAIN, False)] if left else []
 
     async def _rewrite(self) -> list[Remainder]:
-        """Rewrite the files, in whose pages parts of rows that were moved may stand."""
+        """Rewrite the database files, whose free pages may hold parts of deleted rows."""
         self.database.drop_copies()
         try:
             await self.database.vacuum()
@@ -206,26 +206,28 @@ class Erasure:
             return [Remainder("files", 1, f"the erasure is run again: {error}", False)]
         return []
 
-    async def _finish(self, found: ErasureProgress, *, done: bool) -> None:
+    async def _finish(self, progress: ErasureProgress, *, done: bool) -> None:
         """Delete the erasure's row, or keep it for the next run."""
         async with self.database.write() as connection:
-            await (rows.end(connection, found.user) if done else rows.store(connection, found))
+            await (rows.end(connection, progress.user) if done else rows.store(connection, progress))
         await self.database.empty_log()
 
-    def _receipt(self, found: ErasureProgress, left: Sequence[Remainder]) -> Erased:
-        counts = {kind: count for kind, count in found.counts.items() if count}
-        stays = [Remainder(kind, counts.pop(kind), why, True) for kind, why in LEFT.items() if kind in counts]
+    def _receipt(self, progress: ErasureProgress, left: Sequence[Remainder]) -> Erased:
+        counts = {kind: count for kind, count in progress.counts.items() if count}
+        stays = [
+            Remainder(kind, counts.pop(kind), why, True) for kind, why in STAYS.items() if kind in counts
+        ]
         named = tuple(self.outside.out_of_reach())
-        return Erased(found.user, self.clock(), counts, (*left, *stays), not left, named)
+        return Erased(progress.user, self.clock(), counts, (*left, *stays), not left, named)
 
     @asynccontextmanager
     async def _stage(
-        self, found: ErasureProgress, lock: Collection[str] = ()
+        self, progress: ErasureProgress, lock: Collection[str] = ()
     ) -> AsyncIterator[AsyncConnection]:
         """Open a transaction that also stores what has been removed so far."""
         async with self.database.write(lock) as connection:
             yield connection
-            await rows.store(connection, found)
+            await rows.store(connection, progress)
 
 
 def _hidden_of(user: str) -> Select[str]:

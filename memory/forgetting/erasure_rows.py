@@ -1,4 +1,4 @@
-"""Find what is a person's: their running erasure, their rows by kind, and what names them elsewhere."""
+"""Find the rows of a person: their running erasure, rows by kind, and rows of others that name them."""
 
 import json
 from collections import Counter
@@ -34,7 +34,7 @@ from memory.sql.hidden import parts
 from memory.sql.rests_on import drop_rows
 
 SHARED, SHOWN = "memories shared", "replies shown"
-LEFT = {
+STAYS = {
     SHARED: "somebody else stated them too, or they are everybody's",
     SHOWN: "they were written to others while something of this person was in view, and do not contain it",
 }
@@ -47,21 +47,21 @@ class ErasureProgress:
 
     user: str
     counts: Counter[str] = field(default_factory=Counter)
-    """The number of deleted items, by kind; and of those that stay, by a kind of `LEFT`."""
+    """The number of deleted items, by kind; and of those that stay, by a kind of `STAYS`."""
     places: set[str] = field(default_factory=set)
     """The keys of the places where they spoke."""
     ids: set[str] = field(default_factory=set)
     """The ids of the messages, memories, summaries and chunks of documents that this run deletes."""
-    said: set[str] = field(default_factory=set)
+    texts: set[str] = field(default_factory=set)
     """The texts of these messages."""
 
-    def gone(self, ids: Collection[str]) -> None:
-        """Note that these rows are deleted, and that the index is to lose them."""
+    def add_deleted(self, ids: Collection[str]) -> None:
+        """Note that these rows are deleted, and are to be removed from the index."""
         self.ids.update(ids)
         self.counts["index"] += len(ids)
 
 
-async def progress(connection: AsyncConnection, user: str, places: Collection[str]) -> ErasureProgress:
+async def stored_progress(connection: AsyncConnection, user: str, places: Collection[str]) -> ErasureProgress:
     """Return what an interrupted erasure has deleted; `places` are further places where they spoke."""
     row = (await connection.execute(select(t.erasures).where(t.erasures.c.user_id == user))).first()
     counts, before = (row.removed, row.places) if row else ({}, ())
@@ -76,22 +76,22 @@ async def begin(connection: AsyncConnection, user: str, now: datetime) -> None:
         await connection.execute(insert(t.erasures).values(**new))
 
 
-async def look_up(connection: AsyncConnection, found: ErasureProgress) -> None:
-    """Add the places where they spoke, and the ids and texts of what is theirs, also of what is hidden."""
-    user = found.user
-    found.places |= await _places_of(connection, user)
+async def look_up(connection: AsyncConnection, progress: ErasureProgress) -> None:
+    """Add the places where they spoke, and the ids and texts of their rows, hidden ones too."""
+    user = progress.user
+    progress.places |= await _places_of(connection, user)
     spoken = select(t.messages.c.id, t.messages.c.role, t.messages.c.text).where(t.messages.c.user_id == user)
     async for message in unhurried(await connection.execute(spoken)):
-        found.ids.add(message.id)
-        found.said |= {message.text} if message.role == "user" else set()
-    alone = select(t.memories.c.id).where(stated_alone(user))
+        progress.ids.add(message.id)
+        progress.texts |= {message.text} if message.role == "user" else set()
+    alone = select(t.memories.c.id).where(stated_only_by(user))
     summaries = select(t.active_conversations.c.id).where(t.active_conversations.c.owner == user_key(user))
-    found.ids |= {*await connection.scalars(alone), *await connection.scalars(summaries)}
+    progress.ids |= {*await connection.scalars(alone), *await connection.scalars(summaries)}
 
 
-async def store(connection: AsyncConnection, found: ErasureProgress) -> None:
-    now = {"places": sorted(found.places), "removed": dict(found.counts)}
-    same = t.erasures.c.user_id == found.user
+async def store(connection: AsyncConnection, progress: ErasureProgress) -> None:
+    now = {"places": sorted(progress.places), "removed": dict(progress.counts)}
+    same = t.erasures.c.user_id == progress.user
     await connection.execute(update(t.erasures).where(same).values(**now))
 
 
@@ -115,7 +115,7 @@ def memory_ids_of(user: str) -> Select[str]:
     return query.order_by(t.memories.c.created_at, t.memories.c.id)
 
 
-def stated_alone(user: str) -> ColumnElement[bool]:
+def stated_only_by(user: str) -> ColumnElement[bool]:
     """Match memories that nobody else stated, and that are not everybody's."""
     link = t.memory_owners.c
     others = and_(link.owner.startswith("user:"), link.owner != user_key(user))
@@ -148,7 +148,7 @@ def _own(user: str) -> dict[str, tuple[Table, ColumnElement[bool]]]:
 
 
 async def count(connection: AsyncConnection, user: str) -> dict[str, int]:
-    """Return how many rows an erasure would delete now, by kind, those that others may share too."""
+    """Return how many rows an erasure would delete now, by kind, with those that others may share."""
     key = user_key(user)
     counted: dict[str, ColumnElement[bool]] = {
         "memories": t.memories.c.id.in_(memory_ids_of(user).order_by(None)),
@@ -250,6 +250,6 @@ async def _steps_naming(connection: AsyncConnection, user: str) -> Sequence[Any]
 
 
 async def messages_of(connection: AsyncConnection, user: str) -> set[str]:
-    """Return the ids of what they wrote, and of the replies to it."""
+    """Return the ids of their messages and of the replies to these."""
     own = await connection.scalars(select(t.messages.c.id).where(t.messages.c.user_id == user))
     return {id async for id in unhurried(own)}

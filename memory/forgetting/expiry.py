@@ -1,4 +1,4 @@
-"""Delete memories that have expired. What people said stays."""
+"""Delete expired memories. Messages stay."""
 
 from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timedelta
@@ -15,16 +15,16 @@ from memory.sql.memories.replacements import WHILE_IT_HOLDS, Link, still_replace
 from memory.sql.messages.summaries import heard_by
 from memory.sql.tables import active_conversations, memories, memory_owners, messages, replacements, rests_on
 
-TOLD_WITHIN = timedelta(days=1)
-"""How long an expired memory stays for a summary that is to be written again without it."""
+AWAITED_FOR = timedelta(days=1)
+"""How long an expired memory waits for a summary to be written again without it."""
 CALLS_WAIT = timedelta(days=1)
 """How long after its message a call of a client's tool may get its result by `previous_response_id`."""
 
 
 async def expire(database: Database, clock: Callable[[], datetime]) -> list[Memory]:
     """Delete the expired memories of all owners, and return them. A summary that tells one is written again
-    first. What one had corrected on purpose stays replaced while a message states it. Clients' calls older
-    than `CALLS_WAIT` go too; messages and replies stay."""
+    first. What one had corrected on purpose stays superseded while a message states it. Clients' calls older
+    than `CALLS_WAIT` are deleted too; messages and replies stay."""
     async with database.write() as connection:
         await drop_calls(connection, messages.c.sent_at < clock() - CALLS_WAIT)
     purged: list[Memory] = []
@@ -51,8 +51,7 @@ async def _expire_batch(database: Database, now: datetime, purged: list[Memory])
 
 
 def _owners(given: Iterable[Memory]) -> set[str]:
-    """Return whom to lock: a reply to these owners is stored before the deletion, or finds its sources
-    gone."""
+    """Return the owners to lock: a reply to them is stored before the deletion, or misses its sources."""
     return {owner for memory in given for owner in memory.owners}
 
 
@@ -66,7 +65,7 @@ async def _expired(connection: AsyncConnection, now: datetime) -> list[Memory]:
 
 
 def _awaited(now: datetime) -> ColumnElement[bool]:
-    """Match memories that a summary which is written again is to be told of, for `TOLD_WITHIN`."""
+    """Match memories that the rewriting of a summary still needs, for `AWAITED_FOR`."""
     active, source = active_conversations.c, rests_on.c
     return exists().where(
         source.derived_id == memories.c.id,
@@ -76,12 +75,12 @@ def _awaited(now: datetime) -> ColumnElement[bool]:
         active.owner == heard_by(),
         active.covered >= messages.c.seq,
         active.withheld == 1,
-        active.updated_at > now - TOLD_WITHIN,
+        active.updated_at > now - AWAITED_FOR,
     )
 
 
 async def _ended(connection: AsyncConnection, ids: Collection[str], now: datetime) -> set[Link]:
-    """Return all links of these memories, and of what they replaced past their expiry, unless a message
+    """Return all links of these memories, and of what they superseded past their expiry, unless a message
     states that."""
     link, pair, source = memory_owners.c, replacements.c, rests_on.c
     stated = exists().where(source.derived_id == pair.old_id, source.how == "stated")

@@ -1,8 +1,8 @@
-"""Hide rows and show them again, in the caller's transaction.
+"""Hide the rows of a cascade and show them again, in the caller's transaction.
 
-What holds follows from the entries (`memory.sql.memories.replacements`), so overlapping ones may be deleted
-in any order. What a client or person has edited is hidden too, never purged, and shown when an older branch
-comes back (`replace_messages`, `bring_back`).
+What holds is computed from the hidden rows (`memory.sql.memories.replacements`), so overlapping forgettings
+may be undone in any order. What a client or person has edited is hidden too, never purged, and shown when an
+older branch comes back (`replace_messages`, `restore_messages`).
 """
 
 from collections.abc import Collection
@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.errors import NotFound
 from memory.facts.derived import withhold
-from memory.forgetting.reach import Reach, of_edit
+from memory.forgetting.cascade import Cascade, of_edit
 from memory.sql import hidden as entries
 from memory.sql.hidden import Kind, link_id, still_hidden
 from memory.sql.jobs.deliveries import tell_platforms
@@ -24,14 +24,14 @@ from memory.sql.tables import forgettings, hidden
 
 
 async def hide(
-    connection: AsyncConnection, forgetting: str, reach: Reach, now: datetime
+    connection: AsyncConnection, forgetting: str, cascade: Cascade, now: datetime
 ) -> dict[Kind, set[str]]:
-    """Hide what a forgetting reaches. Returns the rows that were shown until now."""
+    """Hide a cascade. Returns the rows that were shown until now."""
     rows: dict[Kind, Collection[str]] = {
-        "link": [link_id(*link) for link in reach.links],
-        "message": reach.messages | reach.replies,
-        "task": reach.tasks,
-        "entry": reach.entries,
+        "link": [link_id(*link) for link in cascade.links],
+        "message": cascade.messages | cascade.replies,
+        "task": cascade.tasks,
+        "entry": cascade.entries,
     }
     new = {kind: set(ids) - await still_hidden(connection, kind, ids) for kind, ids in rows.items()}
     await entries.hide(connection, forgetting, rows)
@@ -40,7 +40,7 @@ async def hide(
 
 
 async def show(connection: AsyncConnection, forgetting: str, now: datetime) -> dict[Kind, set[str]]:
-    """Delete a forgetting, and show what nothing else hides. Returns the rows that are shown."""
+    """Delete a forgetting. Returns the rows that nothing else hides."""
     rows = await entries.rows_of(connection, [forgetting])
     await connection.execute(delete(hidden).where(hidden.c.forgetting_id == forgetting))
     await connection.execute(delete(forgettings).where(forgettings.c.id == forgetting))
@@ -58,7 +58,7 @@ async def undoable(connection: AsyncConnection, id: str, user: str, now: datetim
     )
     found = rows.all()
     if len(found) != 1:
-        raise NotFound(f"nothing forgotten as {id!r} can be brought back: it is gone for good")
+        raise NotFound(f"there is no forgetting {id!r} to undo: the time for it is over, or the id is wrong")
     return found[0]
 
 
@@ -66,14 +66,16 @@ async def replace_messages(
     connection: AsyncConnection, ids: Collection[str], user: str, now: datetime
 ) -> None:
     """Hide these messages of the user with what they alone state, in the caller's transaction."""
-    reach = await of_edit(connection, ids, user, now)
+    cascade = await of_edit(connection, ids, user, now)
     forgetting = await entries.begin(connection, user, "edited", now, None)
-    await hide(connection, forgetting, reach, now)
-    facts = [fact.id for fact in reach.facts]
-    await withhold(connection, now, message_ids=ids, memory_ids=facts, owners=reach.owners)
+    await hide(connection, forgetting, cascade, now)
+    facts = [fact.id for fact in cascade.facts]
+    await withhold(connection, now, message_ids=ids, memory_ids=facts, owners=cascade.owners)
 
 
-async def bring_back(connection: AsyncConnection, ids: Collection[str], user: str, now: datetime) -> None:
+async def restore_messages(
+    connection: AsyncConnection, ids: Collection[str], user: str, now: datetime
+) -> None:
     """Undo `replace_messages` for these messages and what they state."""
     these = select(forgettings.c.id).join(hidden, hidden.c.forgetting_id == forgettings.c.id)
     these = these.where(hidden.c.kind == "message", hidden.c.row_id.in_(ids), forgettings.c.why == "edited")

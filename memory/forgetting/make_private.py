@@ -1,4 +1,4 @@
-"""Make private what a person said in a place: everybody there loses it, and the person keeps it."""
+"""Withdraw a memory from the places where it was stated: only its author can still read it."""
 
 from collections.abc import Callable, Collection
 from datetime import datetime
@@ -10,8 +10,8 @@ from memory.audience import user_key
 from memory.errors import NotFound
 from memory.facts.compare import content_key
 from memory.facts.derived import withhold
-from memory.forgetting.reach import of_fact
-from memory.forgetting.replies import said_in
+from memory.forgetting.cascade import of_fact
+from memory.forgetting.replies import in_places
 from memory.process.spans import new_id
 from memory.records import Memory
 from memory.sql import hidden as entries
@@ -28,9 +28,9 @@ from memory.sql.tables import context_entries, memories, memory_owners, memory_u
 
 
 async def make_private(database: Database, clock: Callable[[], datetime], memory: Memory, user: str) -> None:
-    """Hide a person's memory from all places, with what it had replaced, its messages, and the replies there
-    that answered those or contain it. Raises NotFound if it is in no place, or if somebody else stated it
-    too."""
+    """Withdraw a person's memory from all places, with what it had superseded, its messages, and the replies
+    there that answered those or contain it. Raises NotFound if it is in no place, or if somebody else stated
+    it too."""
     await retried(lambda: _make_private(database, clock, memory, user))
 
 
@@ -39,26 +39,29 @@ async def _make_private(database: Database, clock: Callable[[], datetime], memor
         scanned = (await of_fact(connection, memory.id, user, clock())).scanned
     async with database.write(lock=memory.owners | {user_key(user)}) as connection:
         now = clock()
-        reach = await of_fact(connection, memory.id, user, now, scanned=scanned)
-        places = {owner for id, owner in reach.links if id == memory.id and owner.startswith("place:")}
-        links = {one for one in reach.links if one[1] in places}
+        cascade = await of_fact(connection, memory.id, user, now, scanned=scanned)
+        places = {owner for id, owner in cascade.links if id == memory.id and owner.startswith("place:")}
+        links = {one for one in cascade.links if one[1] in places}
         [memory] = await fetch(connection, memories.c.id == memory.id, now) or [memory]
-        in_places = any(owner.startswith("place:") for owner in memory.owners)
-        if not in_places or tellers(memory.owners, memory.user_id) != {user_key(user)}:
-            raise NotFound(f"memory {memory.id!r} is not {user}'s to make private: somebody else told it too")
-        await _keep_for(connection, memory, user, now)
+        shared = any(owner.startswith("place:") for owner in memory.owners)
+        if not shared or tellers(memory.owners, memory.user_id) != {user_key(user)}:
+            raise NotFound(
+                f"memory {memory.id!r} cannot be made private by {user}: it is in no place, or somebody else "
+                "stated it too"
+            )
+        await _link_to(connection, memory, user, now)
         id = await entries.begin(connection, user, "private", now, None, memory.id)
-        told = await _told_in(connection, reach.messages | reach.replies, places)
-        rows: dict[Kind, Collection[str]] = {"link": [link_id(*one) for one in links], "told": told}
+        withdrawn = await _withdrawn_rows(connection, cascade.messages | cascade.replies, places)
+        rows: dict[Kind, Collection[str]] = {"link": [link_id(*one) for one in links], "told": withdrawn}
         await entries.hide(connection, id, rows)
-        await tell_platforms(connection, told, now)
-        facts = [fact.id for fact in reach.facts]
-        await withhold(connection, now, message_ids=told, memory_ids=facts, owners=places, forgetting=id)
+        await tell_platforms(connection, withdrawn, now)
+        facts = [fact.id for fact in cascade.facts]
+        await withhold(connection, now, message_ids=withdrawn, memory_ids=facts, owners=places, forgetting=id)
         await _note(connection, memory.id, user, now)
 
 
-async def _keep_for(connection: AsyncConnection, memory: Memory, user: str, now: datetime) -> None:
-    """Let the person have the memory themselves, unless they have it or the same words already."""
+async def _link_to(connection: AsyncConnection, memory: Memory, user: str, now: datetime) -> None:
+    """Link the memory to the person, unless they have it or the same words already."""
     own, link_of = user_key(user), memory_owners.c
     key = content_key(memory.content)
     same = or_(link_of.memory_id == memory.id, and_(link_of.content_key == key, is_active()))
@@ -67,20 +70,22 @@ async def _keep_for(connection: AsyncConnection, memory: Memory, user: str, now:
         await link(connection, memory.id, [own], key, now)
 
 
-async def _told_in(connection: AsyncConnection, ids: Collection[str], places: Collection[str]) -> set[str]:
-    """Return those of these messages said in the places, or inside them, and the profile entries told there
-    alone."""
-    here = select(messages.c.id).where(messages.c.id.in_(ids), said_in(places))
-    told = set(await connection.scalars(here))
+async def _withdrawn_rows(
+    connection: AsyncConnection, ids: Collection[str], places: Collection[str]
+) -> set[str]:
+    """Return those of these messages that were sent in the places or inside them, and the profile entries
+    that rest on nothing else."""
+    here = select(messages.c.id).where(messages.c.id.in_(ids), in_places(places))
+    sent = set(await connection.scalars(here))
     others = select(rests_on.c.derived_id).where(
-        rests_on.c.source_id.not_in(told), rests_on.c.how == "stated"
+        rests_on.c.source_id.not_in(sent), rests_on.c.how == "stated"
     )
     entry = context_entries.c.id
-    alone = select(entry).where(entry.in_(stated_in(told)), entry.not_in(others))
-    return told.union(await connection.scalars(alone))
+    alone = select(entry).where(entry.in_(stated_in(sent)), entry.not_in(others))
+    return sent.union(await connection.scalars(alone))
 
 
 async def _note(connection: AsyncConnection, id: str, user: str, now: datetime) -> None:
-    """Write into the history of the fact that it was made private."""
+    """Add to the history of the memory that it was made private."""
     step = {"id": new_id(), "user_id": user, "old_id": id, "new_id": id, "owners": [user_key(user)]}
     await connection.execute(insert(memory_updates).values(**step, reason=MADE_PRIVATE, created_at=now))

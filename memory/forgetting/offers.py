@@ -1,4 +1,4 @@
-"""What a person may be offered to forget: what they name by an id, and what rests on the same messages."""
+"""Look up what a person may forget: what they name by an id, and what rests on the same messages."""
 
 from typing import Any, Literal
 
@@ -7,7 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience, Place
 from memory.errors import NotFound
-from memory.forgetting.reach import Reach, stated_alone
+from memory.forgetting.cascade import Cascade, stated_only_by
 from memory.records import ForgetCandidate, ForgetKind
 from memory.sql.hidden import ENTRY_IS_HIDDEN, ENTRY_IS_WITHDRAWN, TASK_IS_HIDDEN
 from memory.sql.memories.memory_rows import begins
@@ -20,7 +20,7 @@ BY_ITSELF: tuple[Literal["message", "entry", "task"], ...] = ("message", *ITEMS)
 """The kinds of rows that are hidden under their own id."""
 
 
-async def find(
+async def find_named(
     connection: AsyncConnection, kind: ForgetKind, id: str, user: str, place: Place, asked_in: str = ""
 ) -> ForgetCandidate:
     """Return what the person names by this id, or its first eight characters (a conversation by its whole
@@ -34,23 +34,25 @@ async def find(
         theirs = theirs.where(begins(column, id))
     rows = (await connection.execute(theirs)).all()
     if len(rows) != 1:
-        raise NotFound(f"no {kind} {id!r} of {user}'s is left to forget")
+        raise NotFound(f"{user} has no {kind} {id!r} to forget; list what there is for its id")
     asks = select(messages.c.id).where(messages.c.user_id == user, messages.c.role == "user", kept())
     asking = await connection.scalar(asks.where(begins(messages.c.id, asked_in)))
     return _candidate(kind, rows[0], asking or "")
 
 
-async def beside(connection: AsyncConnection, reach: Reach, place: Place) -> tuple[ForgetCandidate, ...]:
-    """Return the visible entries and tasks of the place that rest on nothing but messages that go."""
+async def offered_with(
+    connection: AsyncConnection, cascade: Cascade, place: Place
+) -> tuple[ForgetCandidate, ...]:
+    """Return the visible entries and tasks of the place that rest on the messages of the cascade alone."""
     found: list[ForgetCandidate] = []
     for kind in ITEMS:
-        alone = stated_alone(reach.messages, reach.person, _theirs(kind, reach.person, place))
+        alone = stated_only_by(cascade.messages, cascade.person, _theirs(kind, cascade.person, place))
         found += [_candidate(kind, row, "") for row in await connection.execute(alone)]
     return tuple(found)
 
 
 def _theirs(kind: ForgetKind, user: str, place: Place) -> Select[Any]:
-    """Select the id, text and time of everything of this kind that the person told; of any memory."""
+    """Select the id, text and time of all rows of this kind that are the person's; of any memory."""
     around = [where.key for where in place.containing()]
     columns: tuple[Any, ...]
     theirs: ColumnElement[bool]
@@ -76,7 +78,7 @@ def _theirs(kind: ForgetKind, user: str, place: Place) -> Select[Any]:
 
 
 def _candidate(kind: ForgetKind, row: Any, asked_in: str) -> ForgetCandidate:
-    """Return a value of the profile is shown with the name of its field: ``location: Lyon``."""
+    """Return the candidate; a value of the profile with the name of its field: ``location: Lyon``."""
     id, text, at, *field = row
     text = f"{field[0].rpartition('.')[2]}: {text}" if field else text
     return ForgetCandidate(id, kind, text, at, asked_in)

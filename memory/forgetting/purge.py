@@ -1,7 +1,7 @@
-"""Delete rows for good: what was hidden until its time, and expired memories.
+"""Delete rows for good: hidden ones whose time to undo is over, and expired memories.
 
-Each step is a transaction that may run again. A memory goes with its last link; a person's part in one that
-somebody else stated too passes to that one.
+Each step is a transaction that may run again. A memory is deleted with its last link; one that somebody else
+stated too passes to that person.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -39,7 +39,7 @@ from memory.sql.tables import (
 BATCH = 500
 """Rows deleted in one transaction."""
 NOBODY = ""
-"""Stored as the user where nobody is left who stated it."""
+"""Stored as the user of what nobody states any more."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,11 @@ class Purge:
     clock: Callable[[], datetime]
 
     async def due(self) -> list[str]:
-        """Return the forgettings whose time is over."""
+        """Return the forgettings whose time to undo is over."""
         return await entries.ended(self.database, self.clock())
 
     async def shown_by(self, forgetting: str) -> tuple[frozenset[str], frozenset[str]]:
-        """Return what it hides, to be found elsewhere: ids of rows that nobody else has, and texts of
+        """Return what to look for outside the tables: ids of rows that nobody else has, and texts of
         messages."""
         async with self.database.read() as connection:
             rows = await entries.rows_of(connection, [forgetting])
@@ -64,8 +64,8 @@ class Purge:
             return frozenset(whole | said | items), frozenset(texts)
 
     async def delete(self, forgetting: str) -> set[str]:
-        """Delete the rows that it hides, and at last itself. The ids of forgotten messages stay hidden, so
-        that no import brings them back. Returns the ids of what is deleted."""
+        """Delete the rows that a forgetting hides, and then itself. The ids of forgotten messages stay
+        hidden, so that no import restores them. Returns the ids of the deleted rows."""
         gone: set[str] = set()
         while True:
             async with self.database.read() as connection:
@@ -99,7 +99,9 @@ class Purge:
         await _delete_sources(connection, gone)
         await drop_jobs(connection, gone)
         for kind, ids in rows.items():
-            if kind != "message" or why != "forgotten":  # whose ids stay, so that no import brings them back
+            if (
+                kind != "message" or why != "forgotten"
+            ):  # the ids of messages stay, so that no import restores them
                 await entries.show(connection, kind, ids, hidden.c.forgetting_id == forgetting)
         return gone
 
@@ -111,7 +113,7 @@ async def _owners_of(connection: AsyncConnection, forgetting: str) -> set[str]:
 
 
 async def _some(connection: AsyncConnection, forgetting: str) -> dict[Kind, set[str]]:
-    """Return rows to delete, at most `BATCH`; without those that show nothing by themselves."""
+    """Return at most `BATCH` rows to delete, without those that only withdraw."""
     there = exists().where(messages.c.id == hidden.c.row_id)
     others = hidden.c.kind.in_(("link", "task", "entry", "summary"))
     query = select(hidden.c.kind, hidden.c.row_id).where(
@@ -126,7 +128,7 @@ async def _some(connection: AsyncConnection, forgetting: str) -> dict[Kind, set[
 
 
 async def _end(connection: AsyncConnection, forgetting: str) -> None:
-    """Delete a forgetting. Of one by a person its time stays on record, and the ids of messages."""
+    """Delete a forgetting; of one by a person keep its time and the ids of messages."""
     this = and_(forgettings.c.id == forgetting, forgettings.c.why == "forgotten")
     kept = update(forgettings).where(this).values(until=None, named=None)
     if (await connection.execute(kept)).rowcount == 0:
@@ -136,8 +138,9 @@ async def _end(connection: AsyncConnection, forgetting: str) -> None:
 async def delete_links(
     connection: AsyncConnection, links: Collection[Link], person: str | None = None
 ) -> set[str]:
-    """Delete these links, and memories without others. Of links that the `person` has forgotten, what they
-    replaced is restored, and a memory that others keep is theirs. Returns the ids of deleted memories."""
+    """Delete these links, and memories without other links. Of links that the `person` has forgotten, what
+    they superseded is restored, and a memory with other links passes to their owners. Returns the ids of
+    deleted memories."""
     ids = {id for id, _ in links}
     for id in sorted(ids):
         owners = [owner for one, owner in links if one == id]
@@ -150,7 +153,7 @@ async def delete_links(
     if person is not None:
         await drop_replacements(connection, links)
         for id in sorted(left):
-            await leave_to_others(connection, id, person)
+            await pass_to_others(connection, id, person)
     gone = ids - left
     for part in parts(gone):
         named = or_(memory_updates.c.old_id.in_(part), memory_updates.c.new_id.in_(part))
@@ -161,9 +164,9 @@ async def delete_links(
     return gone
 
 
-async def leave_to_others(connection: AsyncConnection, id: str, person: str) -> None:
-    """Leave a memory to another person who stated it, without the messages of `person` as evidence. What only
-    a place still has stays the person's."""
+async def pass_to_others(connection: AsyncConnection, id: str, person: str) -> None:
+    """Pass a memory to another person who stated it, without the messages of `person` as evidence. One that
+    only a place has stays the person's."""
     pair = replacements.c
     replaced = exists().where(pair.old_id == id, pair.owner == memory_owners.c.owner).label("replaced")
     linked = select(memory_owners.c.owner, replaced).where(memory_owners.c.memory_id == id)
@@ -189,14 +192,14 @@ async def leave_to_others(connection: AsyncConnection, id: str, person: str) -> 
 
 
 async def delete_messages(connection: AsyncConnection, ids: Collection[str], now: datetime) -> None:
-    """Delete these messages, which are hidden: no window contains them."""
+    """Delete these messages, which are hidden, so that no window contains them."""
     await tell_platforms(connection, ids, now)
     for part in parts(ids):
         await connection.execute(delete(messages).where(messages.c.id.in_(part)))
 
 
 async def drop_calls(connection: AsyncConnection, where: ColumnElement[bool]) -> None:
-    """Delete the calls of clients' tools that wait for their results with these messages."""
+    """Delete the pending calls of clients' tools in these messages."""
     waiting = select(messages.c.id).where(messages.c.client_items.is_not(None), where)
     ids = list(await connection.scalars(waiting))
     await connection.execute(update(messages).where(messages.c.id.in_(ids)).values(client_items=None))
@@ -204,7 +207,7 @@ async def drop_calls(connection: AsyncConnection, where: ColumnElement[bool]) ->
 
 
 async def _rest_on_messages(connection: AsyncConnection, ids: Iterable[str]) -> None:
-    """Let replies that were shown one of these memories rest on the messages that state it."""
+    """Let replies that were shown one of these memories rest on its evidence."""
     stated = rests_on.alias("stated")
     both = and_(stated.c.derived_id == rests_on.c.source_id, stated.c.how == "stated")
     for part in parts(ids):
@@ -216,13 +219,13 @@ async def _rest_on_messages(connection: AsyncConnection, ids: Iterable[str]) -> 
 
 
 async def _delete_sources(connection: AsyncConnection, ids: Iterable[str]) -> None:
-    """Delete what rests on these rows, and what they rest on, from the record."""
+    """Delete what is recorded of these rows as sources and as derived texts."""
     for part in parts(ids):
         await drop_rows(connection, part)
 
 
 async def drop_jobs(connection: AsyncConnection, ids: Collection[str]) -> None:
-    """Delete the pending jobs that name one of these rows, as what a model wrote that was shown it."""
+    """Delete the pending jobs whose payload names one of these rows."""
     rows = await connection.execute(select(work.c.id, work.c.payload).where(work.c.about.is_(None)))
     naming = [job.id async for job in unhurried(rows) if _names(job.payload, ids)]
     for part in parts(naming):

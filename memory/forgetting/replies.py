@@ -1,6 +1,6 @@
-"""Find Hachi's replies that go with what a person told: by ids, and by the one rule on words, `repeats`.
+"""Find Hachi's replies that belong to a cascade: by ids, and by the one rule on words, `repeats`.
 
-Words decide only about replies to that person, or shown what goes, that are not older.
+Words decide only about replies to the person, or shown one of the rows, that are not older.
 """
 
 import asyncio
@@ -35,21 +35,21 @@ _DIGITS = re.compile(r"\d+")
 FEWEST_DIGITS = 4
 _YEAR = re.compile(r"(?:19|20)\d\d")
 FEWEST = 2
-"""So few words suffice. Of a shorter fact the teller's names count too, or its whole wording."""
+"""The fewest words that identify a fact. Of a shorter one its author's names count too, or its whole text."""
 TELLING = 3
-"""A message of so many words is recognised where a reply has them all close together: without the window,
-short messages would match any long French reply."""
+"""The fewest words by which a message is recognised, close together in a reply: without the window, short
+messages would match any long French reply."""
 
 
 def repeats(text: str, fact: str, names: str = "") -> bool:
     """Return whether the text has all words of the fact, or what identifies it: a number of four digits or
-    more that is no year, or an address. The `names` of the teller need not be there: Hachi says "you"."""
+    more that is no year, or an address. The `names` of its author may be missing: Hachi says "you"."""
     wanted = _identifiers_of(fact)
     return bool(wanted and not wanted.isdisjoint(_identifiers(text))) or has_words_of(text, fact, names)
 
 
 def has_words_of(text: str, fact: str, names: str = "") -> bool:
-    """Return the same by words alone."""
+    """Return whether the text has all words of the fact."""
     wanted = _telling(fact, names)
     if len(wanted) >= FEWEST:
         return wanted <= stems(text)
@@ -58,7 +58,7 @@ def has_words_of(text: str, fact: str, names: str = "") -> bool:
 
 
 def _telling(fact: str, names: str) -> frozenset[int]:
-    """Return the words of the fact that a text with it has: the `names` of its teller only in a short one."""
+    """Return the words that identify a fact: without the `names` of its author, unless it is short."""
     wanted = stems(fact)
     rest = wanted - stems(names)
     return rest if len(rest) >= FEWEST else wanted
@@ -96,14 +96,14 @@ def _addresses(run: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class ForgottenTexts:
-    """What a person told that goes, as a reply may repeat it."""
+    """The texts of a cascade, as a reply may repeat them."""
 
     person: str
     facts: Collection[str]
     messages: Collection[str] = ()
-    """Texts that tell more than what goes: by their words alone, close together."""
+    """The whole texts of messages, which are recognised by words that stand close together."""
     at: Mapping[str, datetime] = field(default_factory=dict)
-    """When each of these texts was told. An older reply does not repeat it."""
+    """When each of these texts was stated. An older reply does not repeat it."""
 
     def repeated_in(self, text: str, names: str, by_word: Mapping[int, Sequence[str]]) -> list[str]:
         """Return the facts and the messages that the text repeats; `by_word` is what `messages_by_word`
@@ -114,7 +114,7 @@ class ForgottenTexts:
         return facts + [said for said in found if _together(text, said, names)]
 
     def messages_by_word(self, names: str) -> dict[int, list[str]]:
-        """Return the messages that tell enough, each under one word that whatever repeats it has: its rarest.
+        """Return the messages that are long enough, each by its rarest word, which a repetition must have.
         A conversation has thousands, and each reply would be compared with each."""
         words = {said: _telling(said, names) for said in self.messages if len(stems(said)) >= TELLING}
         often, found = Counter(chain.from_iterable(words.values())), defaultdict[int, list[str]](list)
@@ -125,12 +125,12 @@ class ForgottenTexts:
 
 @dataclass(frozen=True, slots=True)
 class ComparedReplies:
-    """The replies that were compared before the transaction, and which of them repeat what goes."""
+    """The replies that were compared before the transaction, and which of them repeat a text."""
 
     upto: int = 0
     """`messages.seq` of the last of those to the person themselves."""
     compared: frozenset[str] = frozenset()
-    found: frozenset[str] = frozenset()
+    repeating: frozenset[str] = frozenset()
     most: int | None = None
     """Compare no more than so many of the newest."""
 
@@ -144,20 +144,20 @@ REPLIES = select(*_COLUMNS).where(messages.c.role == literal_column("'assistant'
 """With the role as a literal: a partial index is used where the statement itself says so."""
 
 
-async def repeating(
+async def find_repeating(
     connection: AsyncConnection,
-    told: ForgottenTexts,
+    texts: ForgottenTexts,
     shown: Collection[str],
     where: ColumnElement[bool],
     scanned: ComparedReplies,
 ) -> ComparedReplies:
-    """Return the replies that meet the condition and repeat what was told: of those to the person, and those
+    """Find the replies that meet the condition and repeat one of the texts: of those to the person, and those
     `shown` one of these ids or a reply that repeats it. `scanned` ones are not compared again."""
-    own = REPLIES.where(where, messages.c.user_id == told.person)
+    own = REPLIES.where(where, messages.c.user_id == texts.person)
     if scanned.upto:
         own = own.where(messages.c.seq > scanned.upto)
-    elif told.at and told.at.keys() >= {*told.facts, *told.messages}:
-        own = own.where(messages.c.sent_at >= min(told.at.values()))
+    elif texts.at and texts.at.keys() >= {*texts.facts, *texts.messages}:
+        own = own.where(messages.c.sent_at >= min(texts.at.values()))
     if scanned.most:
         own = own.order_by(messages.c.sent_at.desc()).limit(scanned.most)
     rows = [row async for row in unhurried(await connection.execute(own))]
@@ -165,56 +165,56 @@ async def repeating(
     gone = {*shown}
     rows = [row for row in rows if row.id not in gone]
     scanned = replace(scanned, upto=max([scanned.upto, *(row.seq for row in rows)]))
-    scanned = await compare(connection, told, rows, scanned)
-    further = {*shown, *scanned.found}
+    scanned = await compare(connection, texts, rows, scanned)
+    further = {*shown, *scanned.repeating}
     while further:
-        before, later = scanned.found, list[Any]()
+        before, later = scanned.repeating, list[Any]()
         for part in parts(further):
             found = select(rests_on.c.derived_id).where(
                 rests_on.c.source_id.in_(part), rests_on.c.how == "found"
             )
             later += await connection.execute(REPLIES.where(messages.c.id.in_(found), where))
-        scanned = await compare(connection, told, later, scanned)
-        further = set(scanned.found - before)
-    still = await connection.scalars(select(messages.c.id).where(messages.c.id.in_(scanned.found)))
-    return replace(scanned, found=frozenset(still))
+        scanned = await compare(connection, texts, later, scanned)
+        further = set(scanned.repeating - before)
+    still = await connection.scalars(select(messages.c.id).where(messages.c.id.in_(scanned.repeating)))
+    return replace(scanned, repeating=frozenset(still))
 
 
 async def compare(
-    connection: AsyncConnection, told: ForgottenTexts, replies: Iterable[Any], scanned: ComparedReplies
+    connection: AsyncConnection, texts: ForgottenTexts, replies: Iterable[Any], scanned: ComparedReplies
 ) -> ComparedReplies:
-    """Add to `scanned` those of these replies that repeat what was told, unless somebody else told it there
-    too."""
-    names = await _names_of(connection, told.person)
+    """Add to `scanned` those of these replies that repeat one of the texts, unless somebody else stated it
+    there too."""
+    names = await _names_of(connection, texts.person)
     others, compared, found = (
-        _OthersStatements(connection, told.person),
+        _OthersStatements(connection, texts.person),
         set(scanned.compared),
-        set(scanned.found),
+        set(scanned.repeating),
     )
-    by_word = told.messages_by_word(names)
+    by_word = texts.messages_by_word(names)
     for reply in replies:
         if reply.id in compared:
             continue
         await asyncio.sleep(0)  # it may take long, and others have work to do
         compared.add(reply.id)
-        repeated = told.repeated_in(reply.text, names, by_word)
-        repeated = [text for text in repeated if told.at.get(text, reply.sent_at) <= reply.sent_at]
-        if repeated and not await others.told(reply, repeated, names):
+        repeated = texts.repeated_in(reply.text, names, by_word)
+        repeated = [text for text in repeated if texts.at.get(text, reply.sent_at) <= reply.sent_at]
+        if repeated and not await others.stated(reply, repeated, names):
             found.add(reply.id)
-    return replace(scanned, compared=frozenset(compared), found=frozenset(found))
+    return replace(scanned, compared=frozenset(compared), repeating=frozenset(found))
 
 
 @dataclass(frozen=True)
 class _OthersStatements:
-    """What people other than this one told, by where it is known."""
+    """What people other than this one stated, by place."""
 
     connection: AsyncConnection
     person: str
     _facts: dict[str, list[str]] = field(default_factory=dict)
 
-    async def told(self, reply: Any, texts: Sequence[str], names: str) -> bool:
-        """Return whether what the reply has of each text is in a fact that somebody else told there, or in a
-        message of theirs that it was shown."""
+    async def stated(self, reply: Any, texts: Sequence[str], names: str) -> bool:
+        """Return whether what the reply has of each text is in a fact that somebody else stated there, or in
+        a message of theirs that it was shown."""
         if reply.place not in self._facts:
             self._facts[reply.place] = await self._known_in(Place.of_key(reply.place))
         said = [stems(text) for text in (*self._facts[reply.place], *await self._shown(reply.id))]
@@ -247,15 +247,15 @@ async def _names_of(connection: AsyncConnection, user: str) -> str:
 
 
 def read_by(owners: Collection[str], user: str, *, shared: bool) -> ColumnElement[bool]:
-    """Match the replies that may tell something to who loses it: the user and these owners. What somebody
-    else `shared` stays in the user's own replies in places."""
+    """Match the replies that the user or these owners can read. Where somebody else stated the same
+    (`shared`), the replies to the user in places stay."""
     own = messages.c.user_id == user
     own = and_(own, messages.c.place == "") if shared else own
     everywhere = [true()] if GLOBAL in owners else []
-    return and_(messages.c.role == "assistant", or_(own, said_in(owners), *everywhere))
+    return and_(messages.c.role == "assistant", or_(own, in_places(owners), *everywhere))
 
 
-def said_in(owners: Collection[str]) -> ColumnElement[bool]:
+def in_places(owners: Collection[str]) -> ColumnElement[bool]:
     """Match messages in these places, or inside them."""
     places = [owner for owner in owners if owner.startswith("place:")]
     inside = [messages.c.place.startswith(f"{place}/", autoescape=True) for place in places]
@@ -270,10 +270,10 @@ async def answers_to(connection: AsyncConnection, ids: Collection[str]) -> set[s
     return set(await connection.scalars(replies))
 
 
-async def shown(
+async def replies_shown(
     connection: AsyncConnection, gone: Collection[str], replies: Collection[str], where: ColumnElement[bool]
 ) -> tuple[set[str], set[str]]:
-    """Return the further replies that were shown only what goes, and those that were shown something else
+    """Return the further replies that were shown rows of the cascade alone, and those that were shown others,
     too."""
     given: dict[str, set[str]] = {}
     for part in parts({*gone, *replies}):
@@ -289,11 +289,10 @@ async def shown(
 async def shown_to_others(
     connection: AsyncConnection, user: str, theirs: Collection[str], places: Collection[str]
 ) -> dict[str, Any]:
-    """Return by id the replies to others, in these places or inside them, that rest on something of the
-    user's."""
+    """Return by id the replies to others, in these places or inside them, that rest on a row of the user."""
     found: dict[str, Any] = {}
     for part in parts(theirs):
         query = REPLIES.where(messages.c.id.in_(resting_on(part, "found", "covered")))
-        rows = await connection.execute(query.where(said_in(places), messages.c.user_id != user))
+        rows = await connection.execute(query.where(in_places(places), messages.c.user_id != user))
         found |= {row.id: row for row in rows}
     return found

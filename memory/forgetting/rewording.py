@@ -1,4 +1,4 @@
-"""Gives a message other words, which its author changed where they had written it."""
+"""Replace the text of a message that its author has edited."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -29,12 +29,12 @@ async def reword(
     *,
     answers: Collection[str],
 ) -> Message:
-    """Hide a message with what it alone states, and store this text where it was, in the caller's
+    """Hide a message with what it alone states, and store this text in its position, in the caller's
     transaction. The `answers` answer the new one, which is consolidated again."""
     await replace_messages(connection, {old.id}, user, now)
     new, owner = replace(old, id=new_id(), text=text), owner_of(user, place)
     await transcript.append(connection, new, user=user, place=place, now=now)
-    at = await put_in_place(connection, old.id, new.id)
+    at = await move_to(connection, old.id, new.id)
     for answer in answers:
         await record(connection, answer, [new.id], "answered")
     active = active_conversations.c
@@ -45,16 +45,16 @@ async def reword(
     return new
 
 
-async def put_in_place(connection: AsyncConnection, old: str, new: str) -> int:
-    """In the caller's transaction, give a message the place of an old one, also for what follows that.
-    Returns where it is in the order."""
+async def move_to(connection: AsyncConnection, old: str, new: str) -> int:
+    """Give a message the position of an old one, also for what follows that, in the caller's transaction.
+    Returns the position."""
     at = await _swap(connection, old, new)
     await connection.execute(update(messages).where(messages.c.follows == old).values(follows=new))
     return at
 
 
 async def _swap(connection: AsyncConnection, old: str, new: str) -> int:
-    """Give each of two messages the other's place in the order. Returns that of the new one."""
+    """Swap the positions of two messages. Returns that of the new one."""
     both = select(messages.c.id, messages.c.seq).where(messages.c.id.in_((old, new)))
     at = {row.id: int(row.seq) for row in await connection.execute(both)}
     for id, seq in ((old, -at[new]), (new, at[old]), (old, at[new])):

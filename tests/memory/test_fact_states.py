@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from memory.audience import Audience, Place
 from memory.errors import NotFound
-from memory.forgetting.hiding import bring_back, replace_messages
+from memory.forgetting.hiding import replace_messages, restore_messages
 from memory.index import Rankings
 from memory.sql.memories.replacements import unexpired
 from memory.sql.readable import memories_readable
@@ -197,7 +197,7 @@ class World:
             message = edits[step.which % len(edits)]
             edit = self.model.forgettings.pop(message)
             async with self.stack.database.write() as connection:
-                await bring_back(connection, [message], edit.person, self.stack.clock.now)
+                await restore_messages(connection, [message], edit.person, self.stack.clock.now)
 
     async def make_private(self, step: Step) -> None:
         if fact := self.chosen(step):

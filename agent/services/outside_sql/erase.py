@@ -32,7 +32,7 @@ class ErasureOutsideSql:
         they are deleted; the erasure must then be run again."""
         user, ids = found.user, frozenset(found.ids)
         logged = await asyncio.to_thread(blank_lines_of, self.parts.settings.home, user, ids)
-        typed = await asyncio.to_thread(blank_typed, self.parts.settings.home, frozenset(found.said))
+        typed = await asyncio.to_thread(blank_typed, self.parts.settings.home, frozenset(found.texts))
         await self.parts.recorder.forget(user, found.places)
         await self.parts.recorder.forget_rows(ids)
         traces = await self.parts.traces.erase(user, found.places)

@@ -18,8 +18,8 @@ from agent.turn.client.alignment import MOST_MESSAGES, ROOT, Alignment, Key, ali
 from agent.types import TurnRequest
 from agent.types.client import ClientTurn, Item, Said
 from memory.audience import PRIVATE, user_key
-from memory.forgetting.hiding import bring_back, replace_messages
-from memory.forgetting.rewording import put_in_place, reword
+from memory.forgetting.hiding import replace_messages, restore_messages
+from memory.forgetting.rewording import move_to, reword
 from memory.process.spans import new_id
 from memory.records import Message
 from memory.sql.messages.message_rows import forgotten_since
@@ -180,7 +180,7 @@ async def follow(
     if sent.hidden:
         await replace_messages(connection, sent.hidden, user, now)
     if sent.back:
-        await bring_back(connection, sent.back, user, now)
+        await restore_messages(connection, sent.back, user, now)
     ids, follows = dict[str, str](), sent.follows
     """The new ids of the messages that have other words."""
     for one in sent.changes:
@@ -196,7 +196,7 @@ async def follow(
                 ids[one.old.id if one.old else question.id] = new.id
                 if one.old:
                     await replace_messages(connection, {one.old.id}, user, now)
-                    await put_in_place(connection, one.old.id, new.id)
+                    await move_to(connection, one.old.id, new.id)
     while follows in ids:
         follows = ids[follows]
     return follows

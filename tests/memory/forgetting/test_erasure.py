@@ -409,7 +409,7 @@ async def test_what_arrives_at_the_last_moment_is_named(stack: Stack) -> None:
 
     class Late(Nothing):
         async def clean(self, found: ErasureProgress) -> None:
-            seen.append((found.said, len(found.ids)))
+            seen.append((found.texts, len(found.ids)))
             assert await stack.known("anna") == await stack.found("zebrafish", "anna", ACME) == set()
             found.counts["letters"] += 1
             if len(seen) == 2:

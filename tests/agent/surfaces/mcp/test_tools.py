@@ -52,7 +52,7 @@ async def test_what_was_forgotten_by_mistake_is_brought_back(shared: Companion, 
         assert (await ida.call("undo_forget", id=gone["undo_id"]))["messages"] == 1
         [again] = (await ida.call("search_memories", query="locker code"))["memories"]
         assert again["ids"] == [id]
-        assert "gone for good" in await ida.refused("undo_forget", id=gone["undo_id"])
+        assert "the time for it is over" in await ida.refused("undo_forget", id=gone["undo_id"])
 
 
 async def test_nothing_private_is_told_in_a_place(shared: Companion, agent: Any) -> None:

@@ -1,14 +1,15 @@
-"""Find what goes with a fact or a message that a person has forgotten. Nothing is changed here.
+"""Compute the cascade of a forgetting: the rows that go with a memory or a message. Changes nothing.
 
-*A fact*: what it replaced for those who lose it, the person's messages that state it, and Hachi's replies to
-those; of the later ones to the person, or shown it, those that contain it, and those shown nothing else.
+*A memory*: what it superseded for the same owners, the person's messages that state it, and Hachi's replies
+to those; of the later replies to the person, or shown it, those that contain it, and those shown nothing
+else.
 
-*A message*: the facts, entries and tasks that no other message of the person states, and the replies to it.
-A *conversation* goes as all of the person's messages in it do, with those that a client has replaced.
+*A message*: the facts, entries and tasks that no other message of the person states, and the replies to it. A
+*conversation* is all of the person's messages in it, with those that a client has replaced.
 
-*A person*: all that is theirs, and replies to others that were shown something of it and contain it.
+*A person*: all rows of theirs, and replies to others that were shown one of them and contain it.
 
-What others stated stays. What is hidden already goes too: another forgetting may be undone.
+What others stated stays. Rows that are hidden already belong to it too: another forgetting may be undone.
 """
 
 from collections.abc import Collection, Iterable
@@ -27,9 +28,9 @@ from memory.forgetting.replies import (
     ForgottenTexts,
     answers_to,
     compare,
+    find_repeating,
     read_by,
-    repeating,
-    shown,
+    replies_shown,
     shown_to_others,
 )
 from memory.index.bm25 import stems
@@ -54,40 +55,40 @@ from memory.sql.tables import (
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class Cascade:
     person: str
     links: frozenset[Link] = frozenset()
     facts: tuple[Memory, ...] = ()
-    """The memories that lose a link, as they are."""
+    """The memories of the links, as they are now."""
     messages: frozenset[str] = frozenset()
     """The person's own."""
     replies: frozenset[str] = frozenset()
     shown: tuple[str, ...] = ()
-    """The ids of the replies that stay although they were written with it in view."""
+    """The ids of replies that were shown one of the rows, and stay."""
     tasks: frozenset[str] = frozenset()
     entries: frozenset[str] = frozenset()
     scanned: ComparedReplies = NONE_COMPARED
 
     @property
     def ids(self) -> frozenset[str]:
-        """Return the ids of everything that goes."""
+        """Return the ids of all rows."""
         facts = {fact.id for fact in self.facts}
         return frozenset(facts | self.messages | self.replies | self.tasks | self.entries)
 
     @property
     def owners(self) -> frozenset[str]:
-        """Return who loses something of it: the locks of the transaction that hides it."""
+        """Return the owners of its links, and the person: the locks of the transaction that hides it."""
         return frozenset({owner for _, owner in self.links} | {user_key(self.person)})
 
 
-async def reach_of(
+async def cascade_of(
     connection: AsyncConnection,
     named: ForgetCandidate,
     user: str,
     now: datetime,
     scanned: ComparedReplies = NONE_COMPARED,
-) -> Reach:
-    """Return what goes with what the person names; their message that asks for it goes too."""
+) -> Cascade:
+    """Return the cascade of what the person names, with their message that asks for it."""
     match named.kind:
         case "memory":
             return await of_fact(connection, named.id, user, now, named.asked_in, scanned)
@@ -100,7 +101,7 @@ async def reach_of(
         case _:
             asked = frozenset(await _own(connection, [named.asked_in], user))
             items = {kind: frozenset([named.id] if named.kind == kind else []) for kind in ("task", "entry")}
-            return Reach(user, messages=asked, tasks=items["task"], entries=items["entry"])
+            return Cascade(user, messages=asked, tasks=items["task"], entries=items["entry"])
 
 
 async def of_fact(
@@ -110,16 +111,16 @@ async def of_fact(
     now: datetime,
     asked_in: str = "",
     scanned: ComparedReplies = NONE_COMPARED,
-) -> Reach:
-    """Return what goes with a memory; its `links` are empty if the person did not state it."""
+) -> Cascade:
+    """Return the cascade of a memory; its `links` are empty if the person did not state it."""
     links, shared = await with_replaced(connection, [id], user, now)
     facts = await facts_of(connection, links, now)
-    stay = await left_to_others(connection, links) - {id}
+    stay = await still_linked(connection, links) - {id}
     own = await _own(connection, statements_of([fact.id for fact in facts if fact.id not in stay]), user)
     own |= await _own(connection, [asked_in], user)
-    reach = Reach(user, links, facts, frozenset(own), scanned=scanned)
+    cascade = Cascade(user, links, facts, frozenset(own), scanned=scanned)
     readers = read_by({owner for _, owner in links}, user, shared=shared)
-    return await _with_replies(connection, reach, readers, asked_in)
+    return await _with_replies(connection, cascade, readers, asked_in)
 
 
 async def of_messages(
@@ -129,34 +130,34 @@ async def of_messages(
     now: datetime,
     asked_in: str = "",
     scanned: ComparedReplies = NONE_COMPARED,
-) -> Reach:
-    """Return what goes with these messages of the person, and replies to them."""
-    reach, shared = await _of_said(connection, ids, user, now)
-    own = reach.messages
+) -> Cascade:
+    """Return the cascade of these messages of the person, and of replies to them."""
+    cascade, shared = await _of_said(connection, ids, user, now)
+    own = cascade.messages
     asked = await _own(connection, [asked_in], user)
-    reach = replace(reach, messages=own | asked, scanned=scanned)
-    losing = {owner for _, owner in reach.links} | await _owners_of(connection, own, user)
-    return await _with_replies(connection, reach, read_by(losing, user, shared=shared), asked_in)
+    cascade = replace(cascade, messages=own | asked, scanned=scanned)
+    losing = {owner for _, owner in cascade.links} | await _owners_of(connection, own, user)
+    return await _with_replies(connection, cascade, read_by(losing, user, shared=shared), asked_in)
 
 
-async def of_edit(connection: AsyncConnection, ids: Collection[str], user: str, now: datetime) -> Reach:
-    """Return what goes with messages and replies that a client or the person has edited."""
-    reach, _ = await _of_said(connection, ids, user, now)
+async def of_edit(connection: AsyncConnection, ids: Collection[str], user: str, now: datetime) -> Cascade:
+    """Return the cascade of messages and replies that a client or the person has edited."""
+    cascade, _ = await _of_said(connection, ids, user, now)
     owners = await _owners_of(connection, ids, user)
-    links = frozenset(link for link in reach.links if link[1] in owners)
-    return replace(reach, links=links, facts=await facts_of(connection, links, now))
+    links = frozenset(link for link in cascade.links if link[1] in owners)
+    return replace(cascade, links=links, facts=await facts_of(connection, links, now))
 
 
 async def _of_said(
     connection: AsyncConnection, ids: Collection[str], user: str, now: datetime
-) -> tuple[Reach, bool]:
-    """Return what goes with messages of the person or replies to them, and whether others stated one of the
+) -> tuple[Cascade, bool]:
+    """Return the cascade of messages or replies without further replies, and whether others stated one of the
     facts too."""
     own = await _own(connection, ids, user)
     answers = (messages.c.user_id == user, messages.c.role == "assistant")
     replies = await connection.scalars(select(messages.c.id).where(messages.c.id.in_(ids), *answers))
-    links, shared = await lost_links(connection, await _alone(connection, own, user, _FACTS), user, now)
-    reach = Reach(
+    links, shared = await links_to_hide(connection, await _alone(connection, own, user, _FACTS), user, now)
+    cascade = Cascade(
         user,
         links,
         await facts_of(connection, links, now),
@@ -165,7 +166,7 @@ async def _of_said(
         tasks=frozenset(await _alone(connection, own, user, _TASKS)),
         entries=frozenset(await _alone(connection, own, user, _ENTRIES)),
     )
-    return reach, shared
+    return cascade, shared
 
 
 async def of_person(
@@ -174,15 +175,15 @@ async def of_person(
     places: Collection[str],
     now: datetime,
     scanned: ComparedReplies = NONE_COMPARED,
-) -> Reach:
-    """Return all that is a person's, with the replies to others in these places that were shown and contain
+) -> Cascade:
+    """Return all rows of a person, with the replies to others in these places that were shown one and contain
     it."""
     own = user_key(user)
     linked = select(memory_owners.c.memory_id).where(memory_owners.c.owner == own)
     stated = select(memories.c.id).where(or_(memories.c.user_id == user, memories.c.id.in_(linked)))
-    links, _ = await lost_links(connection, list(await connection.scalars(stated)), user, now)
+    links, _ = await links_to_hide(connection, list(await connection.scalars(stated)), user, now)
     facts = await facts_of(connection, links, now)
-    shared = await left_to_others(connection, links)
+    shared = await still_linked(connection, links)
     alone = [fact for fact in facts if fact.id not in shared]
     own_messages = await connection.execute(select(messages).where(messages.c.user_id == user))
     mine = [row async for row in unhurried(own_messages)]
@@ -193,25 +194,25 @@ async def of_person(
     theirs = {*(fact.id for fact in alone), *(row.id for row in mine), *summaries}
     others = await shown_to_others(connection, user, theirs, places)
     whole = [row.text async for row in unhurried(said) if len(stems(row.text)) >= TELLING]
-    told = ForgottenTexts(user, [*(fact.content for fact in alone), *whole], at=_told_at(alone, said))
+    told = ForgottenTexts(user, [*(fact.content for fact in alone), *whole], at=_first_stated(alone, said))
     scanned = await compare(connection, told, others.values(), scanned)
     told_in = frozenset(row.id for row in said)
     everybodys = {id for id, owner in links if owner == GLOBAL}
-    return Reach(
+    return Cascade(
         user,
         frozenset(link for link in links if link[0] not in everybodys or link[1] == own),
         facts,
         told_in,
-        (frozenset(row.id for row in mine) - told_in) | scanned.found,
-        tuple(sorted(others.keys() - scanned.found)),
+        (frozenset(row.id for row in mine) - told_in) | scanned.repeating,
+        tuple(sorted(others.keys() - scanned.repeating)),
         frozenset(await connection.scalars(_TASKS.where(tasks.c.user_id == user))),
         frozenset(await connection.scalars(_ENTRIES.where(context_entries.c.user_id == user))),
         scanned=scanned,
     )
 
 
-async def left_to_others(connection: AsyncConnection, links: Collection[Link]) -> set[str]:
-    """Return those of the memories of these links that have others."""
+async def still_linked(connection: AsyncConnection, links: Collection[Link]) -> set[str]:
+    """Return the memories of these links that have other links, too."""
     query, found = select(memory_owners.c.memory_id, memory_owners.c.owner), set[str]()
     for part in parts(id for id, _ in links):
         rows = await connection.execute(query.where(memory_owners.c.memory_id.in_(part)))
@@ -220,28 +221,30 @@ async def left_to_others(connection: AsyncConnection, links: Collection[Link]) -
 
 
 async def _with_replies(
-    connection: AsyncConnection, reach: Reach, readers: ColumnElement[bool], asked_in: str
-) -> Reach:
-    """Return the reach with the replies that go with it, of those that lose something in it."""
-    own = reach.messages
+    connection: AsyncConnection, cascade: Cascade, readers: ColumnElement[bool], asked_in: str
+) -> Cascade:
+    """Add the replies that belong to the cascade, out of those that `readers` matches."""
+    own = cascade.messages
     text = select(messages.c.text, messages.c.sent_at).where(messages.c.id.in_(own - {asked_in}))
     said = (await connection.execute(text)).all()
-    contents = [fact.content for fact in reach.facts]
-    told = ForgottenTexts(reach.person, contents, [row.text for row in said], _told_at(reach.facts, said))
-    gone = own.union(fact.id for fact in reach.facts)
-    answers = reach.replies | await answers_to(connection, own)
-    counted = reach.scanned.most is not None
+    contents = [fact.content for fact in cascade.facts]
+    told = ForgottenTexts(
+        cascade.person, contents, [row.text for row in said], _first_stated(cascade.facts, said)
+    )
+    gone = own.union(fact.id for fact in cascade.facts)
+    answers = cascade.replies | await answers_to(connection, own)
+    counted = cascade.scanned.most is not None
     given = set() if counted else gone | answers | await _summaries_of(connection, gone)
-    scanned = await repeating(connection, told, given, readers, reach.scanned)
-    replies = answers | scanned.found
+    scanned = await find_repeating(connection, told, given, readers, cascade.scanned)
+    replies = answers | scanned.repeating
     if counted:
-        return replace(reach, replies=replies)
-    alone, others = await shown(connection, gone, replies, readers)
-    return replace(reach, replies=replies | alone, shown=tuple(sorted(others)), scanned=scanned)
+        return replace(cascade, replies=replies)
+    alone, others = await replies_shown(connection, gone, replies, readers)
+    return replace(cascade, replies=replies | alone, shown=tuple(sorted(others)), scanned=scanned)
 
 
-def _told_at(facts: Iterable[Memory], said: Iterable[Any]) -> dict[str, datetime]:
-    """Return when each text of these facts and messages was told first."""
+def _first_stated(facts: Iterable[Memory], said: Iterable[Any]) -> dict[str, datetime]:
+    """Return when each text of these facts and messages was first stated."""
     told = [(fact.content, fact.created_at) for fact in facts] + [(row.text, row.sent_at) for row in said]
     return dict(sorted(told, key=lambda one: one[1], reverse=True))
 
@@ -256,7 +259,7 @@ async def _summaries_of(connection: AsyncConnection, ids: Collection[str]) -> se
 
 
 async def _owners_of(connection: AsyncConnection, ids: Collection[str], user: str) -> set[str]:
-    """Return the owner keys of what the person told in these messages."""
+    """Return the owner keys of what the person stated in these messages."""
     places = await connection.scalars(select(messages.c.place).where(messages.c.id.in_(ids)).distinct())
     return {owner for place in places for owner in owners_of(user, Place.of_key(place))}
 
@@ -270,13 +273,13 @@ async def _own(connection: AsyncConnection, ids: Collection[str] | Select[str], 
 
 
 _FACTS = select(memories.c.id).where(memories.c.message_id.is_not(None))
-"""A fact that was noted rests on more than its messages."""
+"""A fact that a program added rests on more than its messages."""
 _TASKS = select(tasks.c.id)
 _ENTRIES = select(context_entries.c.id)
 
 
-def stated_alone(ids: Collection[str], user: str, items: Select[Any]) -> Select[Any]:
-    """Select those of the `items` that these messages state and no other visible one of the person."""
+def stated_only_by(ids: Collection[str], user: str, items: Select[Any]) -> Select[Any]:
+    """Select the `items` that these messages state, and no other visible message of the person."""
     id, source, other = items.selected_columns[0], rests_on.c, rests_on.alias("other").c
     stated = select(source.derived_id).where(source.source_id.in_(ids), source.how == "stated")
     by_another = (other.derived_id == id, other.how == "stated", other.source_id.not_in(ids))
@@ -287,24 +290,24 @@ def stated_alone(ids: Collection[str], user: str, items: Select[Any]) -> Select[
 async def _alone(
     connection: AsyncConnection, ids: Collection[str], user: str, items: Select[str]
 ) -> set[str]:
-    return set(await connection.scalars(stated_alone(ids, user, items))) if ids else set()
+    return set(await connection.scalars(stated_only_by(ids, user, items))) if ids else set()
 
 
 async def with_replaced(
     connection: AsyncConnection, ids: Collection[str], user: str, now: datetime
 ) -> tuple[frozenset[Link], bool]:
-    """Return the `lost_links` of these memories, and of what they replaced for the same owners."""
-    links, shared = await lost_links(connection, ids, user, now)
+    """Return the `links_to_hide` of these memories, and of what they superseded for the same owners."""
+    links, shared = await links_to_hide(connection, ids, user, now)
     olds = await replaced_by(connection, links)
-    theirs, also_shared = await lost_links(connection, {id for id, _ in olds}, user, now)
+    theirs, also_shared = await links_to_hide(connection, {id for id, _ in olds}, user, now)
     return links | (theirs & olds), shared or also_shared
 
 
-async def lost_links(
+async def links_to_hide(
     connection: AsyncConnection, ids: Collection[str], user: str, now: datetime
 ) -> tuple[frozenset[Link], bool]:
-    """Return the links that go with these memories: all, or where somebody else stated one too, the person's
-    and those of places where nobody else says so; and whether somebody else stated one."""
+    """Return the links of these memories that a forgetting hides: all, or where somebody else stated one too,
+    the person's and those of places where nobody else stated it; and whether somebody else stated one."""
     own, found, shared = user_key(user), set[Link](), False
     teller, links = dict[str, str](), dict[str, list[Any]]()
     for part in parts(ids):
@@ -321,23 +324,27 @@ async def lost_links(
         if others:
             shared = True
             places = {owner for owner in gone if owner.startswith("place:")}
-            still = others - await _gave_up(connection, id, places, now)
-            gone = {own} | places - (await _told_there(connection, still, places) if still else set())
+            still = others - await _superseded_for(connection, id, places, now)
+            gone = {own} | places - (await _places_of_tellers(connection, still, places) if still else set())
         found |= {(id, row.owner) for row in rows if row.owner in gone}
     return frozenset(found), shared
 
 
-async def _gave_up(connection: AsyncConnection, id: str, places: Collection[str], now: datetime) -> set[str]:
-    """Return those for whom something replaces the memory that one of these places has too."""
+async def _superseded_for(
+    connection: AsyncConnection, id: str, places: Collection[str], now: datetime
+) -> set[str]:
+    """Return the owners for whom a memory of one of these places supersedes this one."""
     newer, pair = memory_owners.c, replacements.c
     there = exists().where(newer.memory_id == pair.new_id, newer.owner.in_(places))
     query = select(pair.owner).where(pair.old_id == id, there, still_replaces())
     return set(await connection.scalars(query, {"now": now}))
 
 
-async def _told_there(connection: AsyncConnection, tellers: Collection[str], places: set[str]) -> set[str]:
-    """Return the places where one of these tellers can have stated a memory: a single one is certain, of
-    several those where they spoke."""
+async def _places_of_tellers(
+    connection: AsyncConnection, tellers: Collection[str], places: set[str]
+) -> set[str]:
+    """Return the places where one of these people can have stated a memory: the only place, or of several
+    those where they spoke."""
     if len(places) < 2:
         return places
     people = [teller.removeprefix("user:") for teller in tellers]
