@@ -4,8 +4,8 @@ async with Companion.open() as pet:
     reply = await pet.respond("I broke my shoulder", user="mickael")
 
 Talking is here; the rest is grouped: `pet.memories`, `pet.tasks`, `pet.documents`, `pet.people`,
-`pet.conversations`, `pet.sessions`, `pet.traces`, `pet.admin`. Every method that reads takes a user, and a
-place where the conversation is not private. Errors are those of `agent.errors`.
+`pet.conversations`, `pet.check_ins`, `pet.sessions`, `pet.traces`, `pet.admin`. Every method that reads takes
+a user, and a place where the conversation is not private. Errors are those of `agent.errors`.
 """
 
 import asyncio
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar, overload
 
 from typing_extensions import TypedDict, Unpack
 
+from agent.background.check_ins import CheckInService
 from agent.background.periodic_jobs import Schedule
 from agent.settings import Settings
 from agent.turn.context.persona import read_persona
@@ -58,6 +59,8 @@ else:  # the SDK takes seconds to import, and is looked for where its objects ar
     Hooks = Guardrail = Model = OwnTool = Learned = ToLearn = Any
 
 T = TypeVar("T")
+UNASKED_SECONDS = 180.0
+"""How long a turn may take that no message began."""
 
 
 def _clock(value: object) -> Clock:
@@ -119,6 +122,9 @@ class Companion:
         self.admin = services.admin
         self.reminders = services.reminders
         """Surfaces register here whom they can reach; due tasks are then announced."""
+        deliveries = services.conversations.deliveries
+        self.check_ins = CheckInService(components, deliveries, self._take_unasked_turn)
+        """Surfaces register here whom they can write to; who wants it is then asked how things went."""
         self._runtime: Runtime | None = None
         self._runtime_lock = asyncio.Lock()
         self._closing = AsyncExitStack()
@@ -165,6 +171,7 @@ class Companion:
                 schedule = Schedule(
                     pet.admin,
                     pet.reminders,
+                    pet.check_ins,
                     components.figures,
                     pet.people.erasure,
                     LastRuns(components.database, components.clock),
@@ -263,6 +270,14 @@ class Companion:
             ending=options.get("ending"),
             within=options.get("timeout"),
         )
+
+    async def _take_unasked_turn(self, request: TurnRequest) -> Reply:
+        """Take a turn that no message began."""
+        deps = (await self.runtime()).turn
+        from agent.turn.turn import take_turn
+
+        await self.people.erasure.finished(request.user)
+        return await take_turn(deps, request, None, settle=False, ending=None, within=UNASKED_SECONDS)
 
     async def preview_learn(self, *, user: User) -> ToLearn:
         """Estimate what `learn` would read and cost. Raises BadInput if no model consolidates."""

@@ -36,6 +36,7 @@ from agent.types import model_address
 from agent.types.budget import Budget
 from agent.types.home_files import read_settings_file
 from agent.types.model_address import ProviderName
+from memory.people.waking_hours import WakingHours
 
 DEFAULT_MODEL = "gpt-5-mini"
 RENAMED = {
@@ -62,6 +63,7 @@ Ids = Annotated[
     BeforeValidator(_ids),
     PlainSerializer(lambda ids: ",".join(map(str, sorted(ids)))),
 ]
+Hours = Annotated[WakingHours, NoDecode, BeforeValidator(WakingHours.parse), PlainSerializer(str)]
 BudgetSetting = Annotated[Budget, NoDecode, BeforeValidator(Budget.parse), PlainSerializer(str)]
 
 
@@ -304,6 +306,9 @@ class Settings(BaseSettings):
     forget_undo_minutes: Annotated[float, Field(ge=0, le=10_080)] = 10.0
     """How long what a person had forgotten can be brought back; then it is gone for good. 0: never. Set it to
     0 where forgotten means gone at once."""
+    waking_hours: Hours = WakingHours()
+    """The hours in which a person who wants it is asked how something went, by their clock. Set it to where
+    people live."""
     tools: str = ""
     """Functions that the model may call beside Hachi's own, between blanks: `shop.orders:find_order`."""
     mcp: Path | None = None

@@ -18,6 +18,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 from typing_extensions import Unpack
 
 from agent import companion
+from agent.background.check_ins import CheckInService
 from agent.companion import OpenOptions
 from agent.services.admin import AdminService
 from agent.services.conversations import ConversationService
@@ -110,6 +111,13 @@ class _Tasks(_Group[TaskService]):
     list = _waits(TaskService.list)
 
 
+class _CheckIns(_Group[CheckInService]):
+    wanted = _waits(CheckInService.wanted)
+    want = _waits(CheckInService.want)
+    list = _waits(CheckInService.list)
+    drop = _waits(CheckInService.drop)
+
+
 class _Documents(_Group[DocumentService]):
     add_files = _waits(DocumentService.add_files)
     add = _waits(DocumentService.add)
@@ -164,6 +172,7 @@ class Companion(_Group[companion.Companion]):
         self.memories = _Memories(inner.memories, run)
         self.remember, self.search_memories = self.memories.remember, self.memories.search
         self.tasks = _Tasks(inner.tasks, run)
+        self.check_ins = _CheckIns(inner.check_ins, run)
         self.documents = _Documents(inner.documents, run)
         self.people = _People(inner.people, run)
         self.conversations = _Conversations(inner.conversations, run)

@@ -40,6 +40,8 @@ class TurnContext:
     lists: list[Sequence[Hit]] = field(default_factory=list)
     """The hits of each list of the newest."""
     decisions: list[Decision] = field(default_factory=list)
+    unasked: bool = False
+    """Whether no message began the turn: then tools only read, and the model may stay silent."""
     asked_again: set[tuple[str, str]] = field(default_factory=set)
     """(id, new text) of each replacement that was questioned once."""
 

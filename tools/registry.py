@@ -175,6 +175,8 @@ TOOLS: tuple[Tool, ...] = tuple(
     for function in (search_memories, get_recent_memories, search_knowledge, remember, update_task)
 )
 
+READING = frozenset({"search_memories", "get_recent_memories", "search_knowledge"})
+"""Those that only read."""
 
 _BEYOND_REPAIR = {
     "recursion limit": "the arguments are nested too deep",

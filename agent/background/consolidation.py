@@ -11,6 +11,7 @@ too, no summary covers them and the job is retried. Without a model the summary 
 import json
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -34,6 +35,8 @@ from memory.facts.candidate import Provenance
 from memory.facts.compare import mentions
 from memory.facts.derived import MEMORY_SUMMARY, memory_summary_id, that_hold
 from memory.facts.writer import FactWriter
+from memory.people import check_ins
+from memory.people.due_dates import read_time
 from memory.people.profile_entries import Entry
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks
@@ -48,6 +51,10 @@ from memory.sql.rests_on import let_go, record
 from memory.sql.tables import active_conversations
 
 log = logging.getLogger("hachi.consolidation")
+
+IMPORTANCE = {"low": 0.3, "medium": 0.6, "high": 0.9}
+EVENING = "18:00"
+"""When it is asked how a day went of which a model names no time."""
 
 
 class Overtaken(Exception):
@@ -109,6 +116,7 @@ class Consolidation:
                 return decisions
             with span("exchange", reading=reading):  # the stored name
                 shown = {*reading.heard, *(fact.id for fact in reading.facts)}
+                shown.update(id for one in reading.check_ins or () for id in one.messages)
                 note_rows({*shown, *filter(None, [reading.summary_id])})
                 answer = await self._ask(reading, job)
                 note(findings=answer, **({} if answer.whole else {"well_formed": False}))
@@ -152,6 +160,7 @@ class Consolidation:
                 return decisions
             if answer.memory_summary and reading.to_summarise:
                 await self._record_memory_summary(connection, reading, answer.memory_summary, summary)
+            await _plan_check_ins(connection, reading, answer)
             await self.queue.finish(connection, job)
             if self.due and summary and summary.goes_on and reading.upto > reading.after:
                 await self.due.go_on(connection, job, self.clock(), at_once=rest)
@@ -261,7 +270,8 @@ class Consolidation:
         )
         replaces = named.corrected.get(fact.number)
         origin = replace(origin, confirmed=frozenset(filter(None, [replaces])))
-        draft = Draft(fact.text, fact.tags, fact.ttl, importance=fact.importance, replaces=replaces)
+        importance = IMPORTANCE[fact.importance]
+        draft = Draft(fact.text, fact.tags, fact.ttl, importance=importance, replaces=replaces)
         [decision] = await self.writer.remember([draft], origin, named.on_new.get(fact.number, {}))
         return decision
 
@@ -329,3 +339,28 @@ def _profile_changes(reading: ConsolidationInput, answer: ConsolidationAnswer) -
             entries = preference.entries(lines[-1].message.sent_at)
             changes += [(lines[-1].user, replace(entry, messages=messages)) for entry in entries]
     return sorted(changes, key=lambda change: change[0])  # their locks are taken in one order
+
+
+async def _plan_check_ins(
+    connection: AsyncConnection, reading: ConsolidationInput, answer: ConsolidationAnswer
+) -> None:
+    """Plan what the person is to be asked about, one new thing at most, and drop what the messages settle."""
+    new = False
+    for item in answer.follow_ups if reading.check_ins is not None else ():
+        user, lines = reading.people[0].user, reading.sources(item.messages)
+        named = [one for one in reading.check_ins or () if item.id and one.id.startswith(item.id.lower())]
+        if not lines or (len(named) != 1 if item.id else new):
+            continue
+        for one in named:
+            await check_ins.drop(connection, user, one.id)
+        about = item.about or "".join(one.about for one in named)
+        if item.after and about:
+            said_in = dict.fromkeys([id for one in named for id in one.messages])
+            said_in |= dict.fromkeys(line.message.id for line in lines)
+            written = item.after if ":" in item.after else f"{item.after} {EVENING}"
+            with suppress(ValueError):  # a time that cannot be read
+                after = read_time(written, reading.zone, reading.now)
+                await check_ins.plan(
+                    connection, user, about, after, [*said_in], reading.conversation, reading.now
+                )
+                new |= not named

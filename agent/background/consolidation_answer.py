@@ -152,20 +152,13 @@ Cited = Annotated[
 """The numbers of the messages that state an item, from 1."""
 _ShortId = Schema(_text(36, "null"))
 _Values = Annotated[tuple[Annotated[str, line(4000, required=False)], ...], Field(max_length=MOST_ITEMS)]
-WORDS_OF_IMPORTANCE = {"low": 0.3, "medium": 0.6, "high": 0.9}
-
-
-def _weight(value: object) -> object:
-    """Read one of the words that models write in place of a number."""
-    return WORDS_OF_IMPORTANCE.get(value.strip().lower(), value) if isinstance(value, str) else value
+Importance = Literal["low", "medium", "high"]
 
 
 class NewFact(Written):
     text: Annotated[str, line(2000), _Original, Schema(_text())] = _field("text fact content")
     messages: Cited = _field("messages message cites", ())
-    importance: Annotated[float, BeforeValidator(_weight), Field(ge=0, le=1), Schema({"type": "number"})] = (
-        WORDS_OF_IMPORTANCE["medium"]
-    )
+    importance: Annotated[Importance, Word, _enum(Importance)] = "medium"
     tags: Annotated[tuple[Annotated[Name, _Original], ...], list_of(_text(40))] = _field("tags subjects", ())
     ttl: Annotated[str | None, _ShortId] = None
     """How long it holds, as the model wrote it."""
@@ -226,6 +219,17 @@ class TaskUpdate(Written):
         return self.description
 
 
+class FollowUp(Written):
+    """Something to ask the person about once it has happened, or a change of what is planned."""
+
+    id: Annotated[Annotated[str, line(100)] | None, BeforeValidator(bare_id), _ShortId] = _field("id", None)
+    """Of one that is planned, which these messages move or settle; None or empty: a new one."""
+    about: Annotated[str, line(300, required=False), _Original, Schema(_text())] = _field("about text", "")
+    after: Annotated[str | None, line(100, required=False), Schema(_text(40, "null"))] = None
+    """When it has happened, as the model wrote it; None where nothing is to be asked any more."""
+    messages: Cited = _field("messages message cites", ())
+
+
 Item = NewFact | NewPreference | TaskUpdate
 
 
@@ -258,6 +262,7 @@ class ConsolidationAnswer(Written):
     )
     """Of the person's facts; empty if the model wrote none."""
     rulings: Annotated[tuple[FactRuling, ...], list_of(schema_of(FactRuling))] = _field("rulings", ())
+    follow_ups: Annotated[tuple[FollowUp, ...], list_of(schema_of(FollowUp))] = _field("followups", ())
     faults: tuple[str, ...] = ()
     """Which values of the answer could not be read, and why."""
     whole: bool = True

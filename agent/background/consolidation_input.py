@@ -17,6 +17,7 @@ from memory.facts.candidate import Provenance
 from memory.facts.compare import mentions, tells
 from memory.facts.derived import MEMORY_SUMMARY, no_longer, remaining
 from memory.facts.similar import SimilarFacts
+from memory.people.check_ins import CheckIn, CheckIns
 from memory.people.profile import UserContext
 from memory.people.profile_entries import Entry, context_of, messages_of
 from memory.people.profile_store import ProfileStore
@@ -111,6 +112,8 @@ class ConsolidationInput(Traced):
     """Known facts that these messages, or what is stored from them, may concern."""
     to_summarise: tuple[Memory, ...] = ()
     """The facts of a person who wrote alone, if a summary of them is due."""
+    check_ins: tuple[CheckIn, ...] | None = None
+    """What is planned to ask the person about; None where they are not to be asked."""
 
     @property
     def upto(self) -> int:
@@ -176,6 +179,7 @@ class ConsolidationReader:
     store: MemoryStore
     tasks: Tasks
     similar: SimilarFacts
+    check_ins: CheckIns
     clock: Callable[[], datetime]
     with_model: bool
     judging: bool
@@ -275,6 +279,9 @@ class ConsolidationReader:
             known = context_of(profile, long_term_facts=relevant, open_tasks=tasks)
             due = self._to_summarise(known, facts, max(written, default=None))
             known = replace(known, open_tasks=(*tasks, *finished))
+            if place.private and await self.check_ins.wanted(user):
+                planned = await self.check_ins.planned(user, known.zone, now)
+                reading = replace(reading, check_ins=tuple(planned))
             people.append(replace(person, known=known, profile=tuple(profile)))
         return replace(
             reading,

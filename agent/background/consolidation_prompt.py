@@ -19,6 +19,7 @@ from agent.turn.context.user_snippet import (
 from agent.types.budget import Budget
 from memory.records import Memory
 from memory.text.quoting import joined, numbered, speaker
+from memory.text.short_ids import SHORT_ID
 from prompts import read, render
 
 KNOWN = Budget(1_500)
@@ -54,7 +55,11 @@ def consolidation_prompt(reading: ConsolidationInput, summary: Budget) -> str:
 
 def extras(reading: ConsolidationInput) -> dict[str, bool]:
     """Return whether the fields that are not always asked for are."""
-    return {"memory_summary": bool(reading.to_summarise) and not reading.narrow, "rulings": reading.rulable}
+    return {
+        "memory_summary": bool(reading.to_summarise) and not reading.narrow,
+        "rulings": reading.rulable,
+        "follow_ups": reading.check_ins is not None and not reading.narrow,
+    }
 
 
 def left_out(reading: ConsolidationInput) -> list[str]:
@@ -129,3 +134,9 @@ def _asked(reading: ConsolidationInput) -> Iterator[str]:
         yield render("consolidation_memory_summary", facts=facts)
     if reading.rulable:
         yield read("consolidation_rulings")
+    if reading.check_ins is not None:
+        planned = [
+            f"[{one.id[:SHORT_ID]}] {moment(one.after, reading.zone)}: {line(one.about)}"
+            for one in reading.check_ins
+        ]
+        yield render("consolidation_follow_ups", planned=_that_fit(planned, STORED))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from agent.background.check_ins import CheckInService
 from agent.background.reminders import Reminders
 from agent.errors import HachiError
 from agent.services.admin import AdminService
@@ -42,6 +43,7 @@ STOP_SECONDS = 1.0
 class Schedule:
     maintenance: AdminService
     reminders: Reminders
+    check_ins: CheckInService
     figures: Figures
     erasure: Erasure
     last_runs: LastRuns
@@ -62,6 +64,7 @@ class Schedule:
             ("room", MINUTE, self._due("room", HOUR, keep.give_back), "free pages were not given back"),
             ("log", MINUTE, self._due("log", DAY, keep.cut_log), "the log of changes was not shortened"),
             ("remind", REMIND_SECONDS, self.reminders.run, "reminders were not sent"),
+            ("check in", MINUTE, self.check_ins.run, "nobody was asked how things went"),
             ("erase", 5 * MINUTE, self._erase, "an interrupted erasure could not go on"),
             ("figures", MINUTE, self.figures.flush, "the figures were not stored"),
         ):

@@ -21,10 +21,8 @@ from agent.turn.context.gather import BuiltContext
 from memory.facts.decide import Case
 from memory.process.spans import Span, note, span
 from tools.context import TurnContext
-from tools.registry import Tool, ToolResult
+from tools.registry import READING, Tool, ToolResult
 
-READING = frozenset({"search_memories", "get_recent_memories", "search_knowledge"})
-"""The tools that only read."""
 REPORTED = {kind.__name__: kind for kind in (ModelUnavailable, ModelRejected, ModelError, BadInput)}
 _ITEMS: TypeAdapter[list[Any]] = TypeAdapter(list[ResponseOutputItem])
 

@@ -17,7 +17,7 @@ from agent.background.consolidation_questions import extract_memory_updates, quo
 from agent.companion import Companion
 from agent.errors import BadInput
 from agent.models.choice.choose import ChosenModel
-from agent.replay.cassette import READING, RecordedModel, context_of, decide_again, recorded_tools, tools_told
+from agent.replay.cassette import RecordedModel, context_of, decide_again, recorded_tools, tools_told
 from agent.settings import Settings
 from agent.tracing.differences import Difference, differences
 from agent.tracing.serialization import Serializer, read_trace
@@ -36,7 +36,7 @@ from memory.audience import Place
 from memory.errors import NotFound
 from memory.process.spans import Recording, Span, note, recording, span
 from tools.context import TurnContext
-from tools.registry import TOOLS, Tool
+from tools.registry import READING, TOOLS, Tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,4 +271,5 @@ def tool_context(trace: Trace, built: BuiltContext, pet: Companion | None = None
         knowledge=parts.documents if parts else nothing,
         knowledge_characters=built.prompt.budgets.knowledge.characters,
         zone=built.prompt.known.zone,
+        unasked=bool(built.prompt.occasion),
     )

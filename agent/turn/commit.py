@@ -21,6 +21,7 @@ from memory.sql.jobs.job import Job
 from memory.sql.messages.client_calls import keep_calls
 from memory.sql.messages.message_rows import missing
 from memory.sql.messages.reply_sources import ReplySources
+from memory.sql.rests_on import How
 
 if TYPE_CHECKING:
     from agent.wiring.components import Components
@@ -87,7 +88,7 @@ class AnswerStore:
                 job = await self.parts.queue.add(
                     connection, STORE_MEMORIES, request.user, payload | traced, now, ours=True
                 )
-            if self.consolidation:  # without a reply, of what the person said
+            if self.consolidation and not request.occasion:  # without a reply, of what the person said
                 shown = None if received.history is not None else len(built.prompt.history)
                 noted = not (built.prompt.narrow or built.prompt.client.form)
                 due = await self.consolidation.expect(connection, request, now, shown, noted=noted, **traced)
@@ -117,7 +118,8 @@ class AnswerStore:
             lost=sources.lost(),
         )
         if stored:
-            await sources.record(connection, reply.id, question)
+            how: How = "followed" if request.occasion else "answered"
+            await sources.record(connection, reply.id, question, how)
         if stored and request.client and request.client.after:
             await keep_calls(connection, question, None)
         return stored

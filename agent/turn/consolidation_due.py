@@ -6,12 +6,13 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
-from sqlalchemy import BindParameter, and_, bindparam, case, func, or_, select
+from sqlalchemy import BindParameter, Text, and_, bindparam, case, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent.types import TurnRequest
 from agent.types.budget import Budget
 from memory.audience import Place
+from memory.people.check_ins import is_wanted_by
 from memory.sql.jobs.job import Job
 from memory.sql.jobs.queue import JobQueue
 from memory.sql.jobs.statements import When, when
@@ -35,7 +36,8 @@ LONGEST = timedelta(days=1)
 """… and one that does not go quiet, so long after the first of them."""
 FEWER = timedelta(days=30)
 """After how long a silence fewer messages are consolidated: the prompt holds them, and the answers noted the
-facts. Where answers cannot, any quiet conversation is consolidated."""
+facts. Where answers cannot, and where a person wants to be asked how things went, which only a consolidation
+plans, any quiet conversation is consolidated."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,9 @@ class ConsolidationDue:
         covered = select(active.covered).where(*this).scalar_subquery()
         uncovered = select(func.count()).where(*_HEARD, messages.c.seq > func.coalesce(covered, 0))
         most: BindParameter[int] = bindparam("most")
-        enough: BindParameter[int] = bindparam("enough")
+        few: BindParameter[int] = bindparam("enough")
+        # The payer is the person in private, and a place elsewhere, which is asked nothing.
+        enough = case((is_wanted_by(bindparam("new_user_id", type_=Text())), 1), else_=few)
         leave = uncovered.with_only_columns(
             or_(
                 func.count() > most,

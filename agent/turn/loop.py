@@ -44,7 +44,7 @@ from agent.turn.extensions import Extensions
 from agent.turn.output.answer import Answer
 from agent.turn.output.client_form import shaped
 from agent.turn.output.mend import unsupported, without_echo
-from agent.turn.output.parse import FALLBACK, parse_answer, well_formed
+from agent.turn.output.parse import FALLBACK, FALLBACK_NOTED, parse_answer, well_formed
 from agent.turn.output.reply_stream import OnEvent
 from agent.turn.output.streamed_text import FormStream, MessageStream, ShownText, until_stop
 from agent.types import ToolCall, Usage
@@ -54,7 +54,7 @@ from memory.process.spans import first_letter, note, span
 from prompts import render
 from tools.context import TurnContext
 from tools.lookup import Entry, cut
-from tools.registry import TOOLS, Tool, ToolResult, read_arguments
+from tools.registry import READING, TOOLS, Tool, ToolResult, read_arguments
 
 CALL_ID = 9
 """Letters and digits of the id of a call that is stored; some servers take no other number."""
@@ -128,7 +128,8 @@ async def run_agent(
     GuardrailTripped, and BadInput if the model's server refuses a parameter of the client.
     """
     system, *said = messages
-    tools = [tool for tool in await added.offered(turn) if not narrow or tool.name in NARROW_TOOLS]
+    offered = [tool for tool in TOOLS if tool.name in READING] if turn.unasked else await added.offered(turn)
+    tools = [tool for tool in offered if not narrow or tool.name in NARROW_TOOLS]
     turn.rendered = our_sentences(our_texts(messages), tools)
     ours = ids_of_ours(client.after)
     theirs = {
@@ -295,7 +296,9 @@ async def _read(result: RunResultBase, run: _Run, form: AnswerForm | None, cut: 
                 if form
                 else without_echo(parse_answer(raw, ""), run.turn.rendered)
             )
-        if not answer.message and (cut or not form):
+        if run.turn.unasked:  # silence is an answer, half a message is none
+            answer = Answer("" if cut or answer.message == FALLBACK_NOTED else answer.message)
+        elif not answer.message and (cut or not form):
             answer = replace(answer, message=_quoted(run) or (CUT_SHORT if cut else FALLBACK))
         if here:
             formed = cut or run.as_text or form is not None or well_formed(raw) is not None

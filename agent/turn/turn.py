@@ -101,7 +101,7 @@ async def take_turn(
     cannot be reached.
     """
     request = without_their_links(request)
-    if deps.settings.memory:
+    if deps.settings.memory and not request.occasion:
         request = await with_continued_conversation(deps.transcript, request, deps.clock())
         request = await with_stored_question(deps.transcript, request)
     with deps.recorder.turn(request, deps.model.name) as trace, calls_for(request.user):
@@ -138,7 +138,7 @@ async def _answer(
     ending: Ending | None,
 ) -> _Answered:
     received = await receive(deps, checked(request, deps.settings, stand_in=deps.model.name == "offline"))
-    trace.heard(received.id)
+    trace.heard(None if request.occasion else received.id)
     fit = deps.model.fit
     narrow = fit is not None and fit.narrow
     built = await build_context(deps.context, received, narrow=narrow)
@@ -202,6 +202,8 @@ async def _run(
 async def _store(deps: TurnDependencies, answered: _Answered, trace: str) -> Stored:
     """Store the answer. No time limit ends this: who is told of none may ask again what has been stored."""
     received, built, tools, result, forget = answered
+    if received.request.occasion and not result.answer.message:
+        return Stored()
     calls = (*result.our_calls, *result.client_calls) if result.client_calls else None
     stored = await deps.answers.store(received, built, tools.all_hits, calls or result.answer, trace, forget)
     found = sum(map(bool, tools.searches))
@@ -258,6 +260,9 @@ async def receive(deps: TurnDependencies, request: TurnRequest) -> ReceivedMessa
     elif not request.unkept:  # else `Companion` has put the label into `author` already
         label = await deps.transcript.speakers.label(request.speaker, request.user, request.place)
         request = replace(request, author=label)
+    if request.occasion:
+        messages = request.occasion.messages
+        return ReceivedMessage(request, messages[-1], sources=frozenset(messages))
     sent = await compare(deps.transcript, request)
     if request.user is None:
         return ReceivedMessage(request, None, sent.history)
@@ -303,4 +308,5 @@ def _tool_context(deps: TurnDependencies, received: ReceivedMessage, built: Buil
         knowledge=deps.context.parts.documents,
         knowledge_characters=deps.context.budgets.knowledge.characters,
         zone=built.prompt.known.zone,
+        unasked=received.request.occasion is not None,
     )

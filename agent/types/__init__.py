@@ -40,6 +40,16 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class Occasion:
+    """What a turn is about that no message began. The model may stay silent then."""
+
+    told: str
+    """What the model is told in place of a message."""
+    messages: tuple[str, ...]
+    """The ids of the person's messages that it follows, one at least: the reply goes with each."""
+
+
+@dataclass(frozen=True, slots=True)
 class TurnRequest:
     """A message to the companion."""
 
@@ -59,6 +69,8 @@ class TurnRequest:
     finds it by each of them."""
     client: ClientTurn | None = None
     """What a client of a chat API sends beside the message."""
+    occasion: Occasion | None = None
+    """Set where no message began the turn: then `text` says in short what it is about."""
     unkept: bool = False
     """Whether the speaker wants nothing of theirs kept: then the request is anonymous, and no trace is."""
 

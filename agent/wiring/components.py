@@ -27,6 +27,7 @@ from memory.forgetting.purge import Purge
 from memory.index.embedders import Embedder, open_embedder
 from memory.index.indexing import Indexing
 from memory.index.server.index import ServerIndex
+from memory.people.check_ins import CheckIns
 from memory.people.places import Places
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks
@@ -74,6 +75,7 @@ class Components(ListParts):
     summaries: ConversationSummaries
     tasks: Tasks
     places: Places
+    check_ins: CheckIns
     queue: JobQueue
     traces: Traces
     recorder: Recorder
@@ -168,6 +170,7 @@ def _components(
         profiles=ProfileStore(database),
         tasks=Tasks(database),
         places=Places(database),
+        check_ins=CheckIns(database, settings.waking_hours),
         queue=queue,
         traces=traces,
         recorder=recorder,

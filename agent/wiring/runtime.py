@@ -75,6 +75,7 @@ async def _consolidation(c: Components, due: "ConsolidationDue") -> "Consolidati
         store=c.store,
         tasks=c.tasks,
         similar=c.similar,
+        check_ins=c.check_ins,
         clock=c.clock,
         with_model=model is not None,
         judging=c.models.judges,

@@ -143,6 +143,7 @@ def _own(user: str) -> dict[str, tuple[Table, ColumnElement[bool]]]:
         "keys": (t.api_keys, t.api_keys.c.user_id == user),
         "names": (t.speakers, t.speakers.c.owner == user_key(user)),
         "figures": (t.figures, t.figures.c.user_id == user),
+        "check-ins": (t.check_ins, t.check_ins.c.user_id == user),
         "person": (t.users, t.users.c.id == user),
     }
 

@@ -263,8 +263,9 @@ def in_places(owners: Collection[str]) -> ColumnElement[bool]:
 
 
 async def answers_to(connection: AsyncConnection, ids: Collection[str]) -> set[str]:
+    """Return the replies that answer one of these messages, or come back to it unasked."""
     answered = select(rests_on.c.derived_id).where(
-        rests_on.c.source_id.in_(ids), rests_on.c.how == "answered"
+        rests_on.c.source_id.in_(ids), rests_on.c.how.in_(("answered", "followed"))
     )
     replies = select(messages.c.id).where(messages.c.id.in_(answered), messages.c.role == "assistant")
     return set(await connection.scalars(replies))

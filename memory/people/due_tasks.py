@@ -55,7 +55,7 @@ class DueTasks:
         return total
 
     async def _take_some(self, prefixes: Collection[str], now: datetime) -> int:
-        due = select(tasks).where(_due(now), _of(tasks.c.user_id, prefixes)).order_by(tasks.c.due)
+        due = select(tasks).where(_due(now), named_by(tasks.c.user_id, prefixes)).order_by(tasks.c.due)
         if not await self._database.rows(due.limit(1)):  # as usual, and no write lock is needed
             return 0
         async with self._database.write() as connection:
@@ -72,8 +72,8 @@ class DueTasks:
         self, prefixes: Collection[str], now: datetime, without: Collection[str] = ()
     ) -> Sequence[str]:
         """Return the jobs that may run now, oldest first; `without` those of people of these prefixes."""
-        due = and_(work.c.kind == REMIND, claimable(now), _of(work.c.user_id, prefixes))
-        query = select(work.c.id).where(due, not_(_of(work.c.user_id, without))).order_by(work.c.seq)
+        due = and_(work.c.kind == REMIND, claimable(now), named_by(work.c.user_id, prefixes))
+        query = select(work.c.id).where(due, not_(named_by(work.c.user_id, without))).order_by(work.c.seq)
         return [row.id for row in await self._database.rows(query.limit(AT_ONCE))]
 
     async def announced_by(self, job: Job) -> Reminder | None:
@@ -111,7 +111,7 @@ def _due(now: datetime) -> ColumnElement[bool]:
     )
 
 
-def _of(user: ColumnElement[str], prefixes: Collection[str]) -> ColumnElement[bool]:
+def named_by(user: ColumnElement[str], prefixes: Collection[str]) -> ColumnElement[bool]:
     """Match users whom a prefix names."""
     families = (prefix for prefix in prefixes if is_family(prefix))
     return or_(

@@ -10,8 +10,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.sql.tables import evidence, evidence_ids, rests_on
 from memory.sql.tables.evidence import CODES
 
-How = Literal["stated", "answered", "found", "covered"]
-"""How a text rests on a source: it says it, answers it, was shown it, or was written from it."""
+How = Literal["stated", "answered", "found", "covered", "followed"]
+"""How a text rests on a source: it says it, answers it, was shown it, was written from it, or comes back to
+it."""
 
 
 _IDS_SQLITE = text(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
+from agent.background.check_ins import AskedAbout
 from agent.background.reminders import words_of
 from agent.companion import Companion
 from agent.models.choice.fallback_settings import asked_elsewhere, fallback_settings
@@ -17,6 +18,7 @@ from agent.tracing.render.tree import Node
 from agent.tracing.trace import Trace
 from agent.types.records_json import goes_with, taken_with
 from memory.audience import PRIVATE, Place, user_key
+from memory.people.check_ins import CheckIn
 from memory.people.profile import UserContext
 from memory.records import Decision, Erased, ForgetCandidate, Forgotten, Memory, Task
 from memory.sql.memories.store import tellers
@@ -171,6 +173,43 @@ def reminder_answer(task: Task) -> Answer:
     snooze = (Button(label, "snooze", f"{task.id}.{due}") for label, due in later.items())
     buttons = (Button("Done", "done", task.id), *snooze)
     return Answer(words_of(task), note=("due ", task.due) if task.due else (), buttons=buttons)
+
+
+def check_in_answer(asked: AskedAbout) -> Answer:
+    """Return a question how something went, with buttons to leave it and to be asked no more."""
+    id = asked.check_in.id
+    return Answer(
+        asked.text, buttons=(Button("Not now", "not-now", id), Button("Stop these", "no-check-ins", id))
+    )
+
+
+def check_ins_answer(
+    wanted: bool, planned: Sequence[tuple[CheckIn, str]], asker: Asker, settings: Settings, zone: str
+) -> Answer:
+    """Say whether the person is asked how things went, and list what is planned, each with what told of
+    it."""
+    name = f"{asker.prefix}checkins"
+    if not wanted:
+        return Answer(
+            f"I do not ask you how things went. {name} on lets me, here and once a day at most.",
+            replaces=True,
+        )
+    first, last = settings.waking_hours
+    items = tuple(
+        Item(
+            shorten(one.about),
+            (one.due, f", since you wrote “{shorten(said, MAX_QUOTE)}”"),
+            (Button("Drop", "drop", one.id),),
+        )
+        for one, said in planned[:MAX_FACTS]
+    )
+    return Answer(
+        "I ask you how things went that you tell me of here: here alone, once a day at most, between "
+        f"{first} and {last} o'clock in {zone}. {'This is planned:' if items else 'Nothing is planned yet.'}",
+        items,
+        note=(f"{name} off ends it. When you leave two of them without a word, I wait until you write.",),
+        replaces=True,
+    )
 
 
 def context_items(known: UserContext) -> tuple[Item, ...]:

@@ -16,6 +16,7 @@ from agent.surfaces.bots.answers import (
     Asker,
     Button,
     Item,
+    check_ins_answer,
     context_items,
     erasure_answer,
     forget_preview,
@@ -74,6 +75,9 @@ COMMANDS = (
     Command("forget-me", "Take away everything I keep of you, everywhere."),
     Command("privacy", "What I keep, who may read it, and where it goes."),
     Command("tasks", "Your open tasks."),
+    Command(
+        "checkins", "Let me ask you how things went.", Argument("to", "on or off; unset: what is planned")
+    ),
     Command("context", "What I know of you here."),
     Command("trace", "What I did about your last message here."),
 )
@@ -116,6 +120,9 @@ class Commands:
             "snooze": self._snooze,
             "more": self._page,
             "erase": self._erase,
+            "drop": self._drop_check_in,
+            "not-now": self._not_now,
+            "no-check-ins": self._no_check_ins,
             "keep-nothing": partial(self._keep, False, True),
             "nothing-here": partial(self._keep, False, False),
             "keep-again": partial(self._keep, True, True),
@@ -270,6 +277,36 @@ class Commands:
         if not tasks:
             return Answer("No task is open here.")
         return Answer("Your open tasks:", tuple(map(task_item, tasks[:MOST_LISTED])))
+
+    async def _checkins(self, asker: Asker, text: str) -> Answer:
+        """Show what the asker is to be asked, or say whether they want it; in private."""
+        choice = text.lower()
+        if not asker.place.private:
+            return Answer(f"That is between us: say {asker.prefix}checkins in our direct messages.")
+        if choice not in ("", "on", "off"):
+            return Answer(f"Say {asker.prefix}checkins on or off; without either I show what is planned.")
+        user, pet = asker.user, self._pet
+        if choice:
+            await pet.check_ins.want(choice == "on", user=user)
+        planned = await pet.check_ins.list(user=user)
+        said = [(await pet.conversations.message(one.messages[-1], user=user)).text for one in planned]
+        zone = str(await pet.people.zone(user=user) or "UTC, until you tell me your time zone")
+        wanted = await pet.check_ins.wanted(user=user)
+        return check_ins_answer(wanted, [*zip(planned, said, strict=True)], asker, pet.settings, zone)
+
+    async def _drop_check_in(self, asker: Asker, id: str) -> Answer:
+        with suppress(NotFound):  # it is dropped already, or asked
+            await self._pet.check_ins.drop(id, user=asker.user)
+        return await self._checkins(asker, "")
+
+    async def _not_now(self, asker: Asker, _: str) -> Answer:
+        return Answer("All right, I do not ask about it again.", outcome="not now")
+
+    async def _no_check_ins(self, asker: Asker, _: str) -> Answer:
+        await self._pet.check_ins.want(False, user=asker.user)
+        return Answer(
+            f"I ask nothing of the kind any more; {asker.prefix}checkins on lets me.", outcome="stopped"
+        )
 
     async def _context(self, asker: Asker, _: str) -> Answer:
         items = context_items(await self._pet.people.context(**asker.scope))

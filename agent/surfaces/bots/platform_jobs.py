@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from agent.background.check_ins import AskedAbout
 from agent.settings import Settings
-from agent.surfaces.bots.answers import Answer, models_named, reminder_answer
+from agent.surfaces.bots.answers import Answer, check_in_answer, models_named, reminder_answer
 from agent.surfaces.bots.conversations import Conversations
 from agent.surfaces.bots.platform import IncomingMessage, Unreadable
 from agent.surfaces.bots.streamed_reply import Gone
@@ -63,6 +64,8 @@ class PlatformJobs:
     """Returns the present connection to the platform; None while there is none."""
     heartbeat: Path | None = None
     """Touched while the bot is connected and the database answers."""
+    unasked: bool = True
+    """Whether people may be written to who ask nothing, in direct messages."""
     _noted_at: datetime | None = None
     _caught_up: object | None = None
     """The connection since which nothing is missed."""
@@ -73,12 +76,16 @@ class PlatformJobs:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Do the jobs for as long as the block lasts."""
-        stop_reminding = self.conversations.pet.reminders.register(f"{self.source}:", self.remind)
+        pet, people = self.conversations.pet, f"{self.source}:"
+        stop_reminding = pet.reminders.register(people, self.remind)
+        stop_asking = pet.check_ins.register(people, self.check_in) if self.unasked else None
         doing = asyncio.create_task(self._run(), name=f"hachi jobs of {self.source}")
         try:
             yield
         finally:
             stop_reminding()
+            if stop_asking:
+                stop_asking()
             doing.cancel()
             await asyncio.gather(doing, return_exceptions=True)
 
@@ -115,6 +122,10 @@ class PlatformJobs:
         platform = Place(tuple(self.source.split(":")))
         last = None if sent else await pet.people.places.last_of(user, platform)
         return sent or bool(last and await write(user, last, REMINDER_WAITS))
+
+    async def check_in(self, asked: AskedAbout) -> str:
+        """Ask how something went, in direct messages alone."""
+        return await self.conversations.platform.write(asked.user, PRIVATE, check_in_answer(asked))
 
     async def do(self) -> None:
         """Do the jobs that are due, and begin to answer the messages that wait."""

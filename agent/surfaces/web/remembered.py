@@ -187,7 +187,28 @@ async def all_tasks(here: Here) -> Response:
     """Open tasks, or with `all` finished ones too."""
     everything = "all" in here.request.query_params
     tasks = await here.pet.tasks.list(user=here.user, done=everything)
-    return here.page("console/tasks.html", tasks=tasks, everything=everything, now=here.pet.clock())
+    wanted, planned = (
+        await here.pet.check_ins.wanted(user=here.user),
+        await here.pet.check_ins.list(user=here.user),
+    )
+    return here.page(
+        "console/tasks.html",
+        tasks=tasks,
+        everything=everything,
+        now=here.pet.clock(),
+        check_ins=wanted,
+        planned=planned,
+    )
+
+
+@router.post("/check-ins")
+async def set_check_ins(here: Here) -> Response:
+    """Be asked how things went, or not; or drop one thing that is planned."""
+    if id := here.field("drop"):
+        await here.pet.check_ins.drop(id, user=here.user)
+    else:
+        await here.pet.check_ins.want(here.field("wanted") == "yes", user=here.user)
+    return go("/tasks")
 
 
 @router.post("/tasks")

@@ -80,6 +80,7 @@ async def _build(services: ContextServices, received: ReceivedMessage) -> BuiltC
         budgets=services.budgets,
         instructions=request.instructions,
         client=request.client or ClientTurn(),
+        occasion=request.occasion.told if request.occasion else "",
     )
     if request.user is None:
         return BuiltContext(within_budgets(prompt), frozenset(), frozenset())
@@ -129,8 +130,8 @@ async def _history(services: ContextServices, received: ReceivedMessage) -> Sequ
         last = await services.parts.transcript.last(request.conversation_id, request.audience, limit + 1)
         stored = [message for message in last if message.id != received.id][-limit:]
         return [*received.history, *stored]
-    transcript = services.parts.transcript
-    return await transcript.block(request.conversation_id, request.audience, limit, received.id)
+    transcript, asked = services.parts.transcript, None if request.occasion else received.id
+    return await transcript.block(request.conversation_id, request.audience, limit, asked)
 
 
 def _ids(history: Sequence[Message | Item]) -> list[str]:

@@ -106,6 +106,8 @@ class PromptContext:
     """What a client of a chat API sends beside the question."""
     narrow: bool = False
     """Whether the model's window is too small for more than the short rules."""
+    occasion: str = ""
+    """What the model is told in place of a question, in a turn that no message began."""
 
 
 def build_messages_for_model(context: PromptContext) -> list[dict[str, Any]]:
@@ -131,7 +133,8 @@ def messages_of(context: PromptContext) -> list[dict[str, Any]]:
         and render("replies_to", message=quoted(storable(context.client.replies_to))),
         "setting": _setting(context),
         "form": _form(context),
-        "question": render("question", message=spoken(context.speaker, context.client.shown or context.text)),
+        "question": context.occasion
+        or render("question", message=spoken(context.speaker, context.client.shown or context.text)),
     }
     history = [
         _shown(item, context, dated) for item, dated in zip(context.history, _dated(context), strict=True)

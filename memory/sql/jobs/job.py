@@ -17,7 +17,9 @@ ANSWER = "answer"
 """The kind of job that answers a message of a chat platform: see `memory.sql.jobs.deliveries`."""
 POSTS = "posts"
 """The kind of job that makes the posts of a reply on a chat platform follow the stored one."""
-CLAIMED_BY_ID = frozenset({REMIND, ANSWER, POSTS})
+CHECK_IN = "check_in"
+"""The kind of job that asks a person how something went: see `memory.people.check_ins`."""
+CLAIMED_BY_ID = frozenset({REMIND, ANSWER, POSTS, CHECK_IN})
 """Kinds that only some processes can handle, whose workers do not claim them."""
 
 

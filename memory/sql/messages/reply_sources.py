@@ -34,10 +34,13 @@ class ReplySources:
     def ids(self) -> frozenset[str]:
         return (self.shown | self.told_in | self.found) - self.expired.keys() | {*self.expired.values()}
 
-    async def record(self, connection: AsyncConnection, reply: str, answering: str) -> None:
-        """Store what the reply rests on: the message that it answers, and all that the model was shown."""
+    async def record(
+        self, connection: AsyncConnection, reply: str, answering: str, how: How = "answered"
+    ) -> None:
+        """Store what the reply rests on: the message that it answers or follows, and all that the model was
+        shown."""
         shown: set[tuple[str, str, How]] = {(reply, id, "found") for id in self.ids}
-        await record_each(connection, {(reply, answering, "answered"), *shown})
+        await record_each(connection, {(reply, answering, how), *shown})
 
     def lost(self) -> Condition:
         """Return whether one of them has been deleted, hidden or withdrawn since. A replaced memory is not

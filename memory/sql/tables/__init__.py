@@ -29,7 +29,7 @@ from memory.sql.tables.operation import (
     traces,
     work,
 )
-from memory.sql.tables.people import context_entries, places, tasks, unkept, users
+from memory.sql.tables.people import check_ins, context_entries, places, tasks, unkept, users
 from memory.sql.tables.transcript import (
     active_conversations,
     conversations,
@@ -44,6 +44,7 @@ __all__ = [
     "active_conversations",
     "api_keys",
     "changes",
+    "check_ins",
     "context_entries",
     "conversations",
     "deliveries",

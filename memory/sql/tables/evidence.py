@@ -7,7 +7,7 @@ from sqlalchemy import Column, Connection, Identity, MetaData, SmallInteger, Tab
 
 from memory.sql.tables.columns import counter, metadata, row_id
 
-CODES = {"stated": 1, "answered": 2, "found": 3, "covered": 4}
+CODES = {"stated": 1, "answered": 2, "found": 3, "covered": 4, "followed": 5}
 """The number of each way in which a text rests on a source."""
 
 evidence_ids = Table(
@@ -40,7 +40,7 @@ evidence = Table(
         SmallInteger,
         primary_key=True,
         autoincrement=False,
-        comment="1: stated, 2: answered, 3: found, 4: covered",
+        comment="1: stated, 2: answered, 3: found, 4: covered, 5: followed",
     ),
     sqlite_with_rowid=False,
 )

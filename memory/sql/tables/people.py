@@ -1,6 +1,6 @@
-"""People and places: what they told of themselves, their tasks, and what they want kept."""
+"""People and places: what they told of themselves, their tasks, and what they want kept or asked."""
 
-from sqlalchemy import Column, Index, Table, Text
+from sqlalchemy import Column, Index, Integer, Table, Text
 
 from memory.sql.tables.columns import Utc, metadata, row_id
 
@@ -56,4 +56,13 @@ unkept = Table(
     Column("user_id", Text, primary_key=True, comment="who wants nothing of theirs kept"),
     Column("place", Text, primary_key=True, comment="there: the place's key; empty: anywhere"),
     Column("since", Utc, nullable=False),
+)
+
+check_ins = Table(
+    "check_ins",
+    metadata,
+    Column("user_id", Text, primary_key=True),
+    Column("since", Utc, comment="since when they want to be asked how things went; NULL: they do not"),
+    Column("asked_at", Utc, comment="when they were asked last"),
+    Column("unanswered", Integer, nullable=False, server_default="0", comment="asked since they last wrote"),
 )

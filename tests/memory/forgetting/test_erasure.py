@@ -151,6 +151,7 @@ async def test_every_column_that_names_people_is_cleared(stack: Stack) -> None:
         tables.knowledge_documents: document,
         tables.forgettings: {"person": "anna", "at": now, "until": now, "why": "forgotten"},
         tables.figures: {"user_id": "anna", "name": "add", "value": 1},
+        tables.check_ins: {"user_id": "anna", "since": now},
         tables.index_todo: {"owner": "user:anna", "kind": "memory"},
         tables.deliveries: delivery,
     }

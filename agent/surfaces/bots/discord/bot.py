@@ -89,6 +89,7 @@ class DiscordBot(discord.AutoShardedClient):
         self.platform = DiscordPlatform(self, label, pet.clock)
         self.conversations = Conversations(pet, self.platform)
         self.jobs = PlatformJobs(self.conversations, SOURCE, self._catch_up, self._connected)
+        self.jobs.unasked = not self.allowed.roles  # with roles, direct messages are nobody's
         parsers = self._connection.parsers
         parsers.update({event: _readable(event, parse) for event, parse in parsers.items()})
         self._say = say

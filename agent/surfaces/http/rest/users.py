@@ -47,6 +47,7 @@ from agent.types.records_json import (
     message_json,
 )
 from memory.audience import Audience
+from memory.people.check_ins import CheckIn
 from memory.people.profile import Preferences, Profile
 from memory.process.pace import unhurried
 from memory.records import (
@@ -320,6 +321,37 @@ async def _update_task(user: str, id: str | None, given: TaskChange, pet: Compan
         given.description, user=user, status=given.status, id=id, due=given.due, alike=False
     )
     return ChangedTask(**asdict(change.task), action=change.action)
+
+
+class CheckInsJson(TypedDict):
+    wanted: bool
+    planned: list[CheckIn]
+
+
+class CheckInsWanted(Strict):
+    model_config = example({"wanted": True})
+
+    wanted: bool
+
+
+@router.get("/check-ins")
+async def get_check_ins(user: User, pet: Pet) -> CheckInsJson:
+    """Say whether the person wants to be asked how things went, and list what is planned."""
+    asks = pet.check_ins
+    return CheckInsJson(wanted=await asks.wanted(user=user), planned=await asks.list(user=user))
+
+
+@router.put("/check-ins")
+async def set_check_ins(user: User, given: CheckInsWanted, pet: Pet) -> CheckInsJson:
+    """Say whether the person wants it. With a no, what is planned goes."""
+    await pet.check_ins.want(given.wanted, user=user)
+    return await get_check_ins(user, pet)
+
+
+@router.delete("/check-ins/{id}", status_code=204)
+async def drop_check_in(user: User, id: MessageId, pet: Pet) -> None:
+    """Do not ask this."""
+    await pet.check_ins.drop(id, user=user)
 
 
 class OpenTaskJson(TypedDict):

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from agent.surfaces.bots.streamed_reply import Gone
 from agent.tracing.store.filters import TraceFilter
 from hachi import Companion
 from memory.audience import Audience, Place
+from memory.people import check_ins
 
 OpenPet = Callable[..., Awaitable[Companion]]
 
@@ -220,3 +222,18 @@ def called(pet: Companion) -> Callable[[set[str], Place], Awaitable[dict[str, se
         return found
 
     return everywhere
+
+
+@pytest.fixture
+def plan(pet: Companion) -> Callable[[str, str], Awaitable[None]]:
+    """`await plan(user, about)`: the user wants to be asked about it in a minute, and told of it just now."""
+
+    async def planned(user: str, about: str) -> None:
+        await pet.check_ins.want(True, user=user)
+        said = next(one for one in await pet.conversations.messages(user=user) if one.role == "user")
+        now, parts = pet.clock(), pet.components
+        async with parts.database.write() as connection:
+            after = now + timedelta(minutes=1)
+            await check_ins.plan(connection, user, about, after, [said.id], said.conversation_id, now)
+
+    return planned

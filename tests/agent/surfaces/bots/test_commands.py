@@ -244,3 +244,24 @@ async def test_of_whoever_wants_nothing_kept_no_message_is_remembered(commands: 
     await pet.people.keep(False, user=BEN, place=GENERAL)
     assert "wants nothing" in (await commands.remember_said(IN_GENERAL, Content("Ben", "I row"), BEN)).text
     assert len(await pet.memories.list(user=ANA, place=GENERAL)) == 1
+
+
+async def test_a_person_lets_it_ask_how_things_went_sees_what_is_planned_and_why_and_drops_it(
+    pet, commands, plan
+) -> None:
+    for asker, text, told in (
+        (PRIVATELY, "", "I do not ask you"),
+        (PRIVATELY, "perhaps", "Say /checkins on or off"),
+        (IN_GENERAL, "on", "in our direct messages"),
+        (PRIVATELY, " ON ", "between 9 and 20 o'clock in UTC, until you tell me your time zone"),
+        (PRIVATELY, "off", "I do not ask you"),
+    ):
+        assert told in (await commands.run("checkins", asker, text)).text
+    await pet.respond("My exam is today", user=ANA)
+    await plan(ANA, "her exam")
+    shown = await commands.run("checkins", PRIVATELY)
+    assert texts(shown) == ["her exam"]
+    assert "“My exam is today”" in str(shown.items[0].note)
+    left = await press(commands, PRIVATELY, shown, "Drop")
+    assert (texts(left), left.replaces) == ([], True)
+    assert await pet.check_ins.list(user=ANA) == []

@@ -2,13 +2,14 @@
 
 import json
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from written_traces import a_turn
 
 from agent.surfaces.web.pages import markdown
 from memory.audience import PRIVATE
+from memory.people import check_ins
 
 PAGES = ("/", "/conversations", "/memories", "/tasks", "/documents", "/traces")
 
@@ -283,6 +284,27 @@ async def test_facts_and_messages_are_searched(ana, pet):
     page = text_of(await ana.get("/memories", params={"text": "nuts"}))
     assert "allergic to nuts" in page
     assert "sails" not in page
+
+
+async def test_a_person_is_asked_how_things_went_if_they_say_so_and_drops_what_is_planned(ana, pet):
+    assert "does not ask you" in text_of(await ana.get("/tasks"))
+    await ana.post("/check-ins", data={"wanted": "yes"})
+    assert "Hachi asks you in private" in text_of(await ana.get("/tasks"))
+    await ana.post("/talk", data={"text": "My <b>exam</b> is today"})
+    [said] = [one for one in await pet.conversations.messages(user="ana") if one.role == "user"]
+    now = pet.clock()
+    async with pet.components.database.write() as connection:
+        await check_ins.plan(
+            connection, "ana", "her <exam>", now + timedelta(hours=1), [said.id], "dm:ana", now
+        )
+    page = await ana.get("/tasks")
+    assert "her &lt;exam&gt;" in page.text
+    [id] = re.findall(r'name="drop" value="([^"]+)"', page.text)
+    for _ in range(2):  # the second finds nothing to drop
+        await ana.post("/check-ins", data={"drop": id})
+    assert "her &lt;exam&gt;" not in (await ana.get("/tasks")).text
+    await ana.post("/check-ins", data={"wanted": "no"})
+    assert not await pet.check_ins.wanted(user="ana")
 
 
 async def test_tasks_are_added_finished_and_opened_again(ana, pet):

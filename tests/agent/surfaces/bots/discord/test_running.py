@@ -145,6 +145,46 @@ async def test_a_reminder_pings_nobody_but_its_person_and_is_otherwise_a_direct_
     assert await pet.reminders.run() == 0
 
 
+async def test_a_person_is_asked_how_it_went_in_direct_messages_and_ends_it_by_a_button(
+    bot, pet, platform, server, clock, plan
+) -> None:
+    ana = f"discord:{ANA}"
+    server.script(answer("Good luck!"), answer("How did *the exam* go?"), answer("Well done!"))
+    await bot.hears("My exam is today", channel=DM)
+    await plan(ana, "her exam")
+    clock.advance(minutes=2)
+    assert await pet.check_ins.run() == 1
+    question = platform.posted(DM)[-1]
+    assert question.text == r"How did \*the exam\* go?"
+    assert [button["label"] for button in question.buttons] == ["Not now", "Stop these"]
+    await bot.hears("I passed", channel=DM)
+    assert server.asked[-1].conversation[-2][1].endswith("How did *the exam* go?")
+
+    assert "do not ask" in (await platform.answered(await platform.press(question, "Not now"))).text
+    assert (question.text.splitlines()[-1], question.buttons) == ("-# (not now)", [])
+    await plan(ana, "her test")
+    server.script(answer("How was the test?"))
+    clock.advance(days=1, minutes=1)
+    assert await pet.check_ins.run() == 1
+    await platform.answered(await platform.press(platform.posted(DM)[-1], "Stop these"))
+    assert not await pet.check_ins.wanted(user=ana)
+
+
+async def test_nobody_is_asked_where_roles_say_who_may_use_the_bot(
+    go_online, pet, platform, server, clock, plan
+) -> None:
+    bot = await go_online()
+    server.script(answer("Good luck!"))
+    await bot.hears("My exam is today", channel=DM)
+    await plan(f"discord:{ANA}", "her exam")
+    await bot.client.leave()
+    object.__setattr__(pet.settings, "discord_roles", frozenset({7}))
+    await go_online()
+    clock.advance(minutes=2)
+    assert await pet.check_ins.run() == 0
+    assert len(platform.posted(DM)) == 1
+
+
 CHANNEL = Is(id=20, guild=Is(id=1))
 THREAD = Is(id=30, parent_id=20, guild=Is(id=1))
 PRIVATELY = Is(id=40)

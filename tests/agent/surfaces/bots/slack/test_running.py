@@ -152,3 +152,24 @@ async def test_a_reminder_comes_in_its_thread_and_can_be_put_off_and_done(
     await slack.until(lambda: "not open any more" in slack.responses[-1]["text"])
     assert "Done: call Ben" in slack.responses[-2]["text"]
     assert await pet.tasks.list(user="slack:T1:UANA") == []
+
+
+async def test_a_person_is_asked_how_it_went_in_direct_messages_and_ends_it_by_a_button(
+    bot, slack, pet, clock, server, plan
+) -> None:
+    ana = "slack:T1:UANA"
+    server.script(answer("Good luck!"), answer("How did the <!channel> exam go?"), answer("Well done!"))
+    await bot.hears(slack.says("UANA", "My exam is today", channel="DANA"))
+    await plan(ana, "her exam")
+    clock.advance(minutes=2)
+    assert await pet.check_ins.run() == 1
+    question = slack.in_channel("DANA")[-1]
+    assert question.text == "How did the &lt;!channel&gt; exam go?"
+    not_now, stop = buttons_of(question.blocks)
+    await bot.hears(slack.says("UANA", "I passed", channel="DANA"))
+    assert server.asked[-1].conversation[-2][1].endswith("How did the <!channel> exam go?")
+    for pressed, told in ((not_now, "do not ask about it"), (stop, "ask nothing of the kind")):
+        await slack.deliver(slack.pressed(pressed, user="UANA", channel="DANA"))
+        await slack.until(lambda told=told: slack.responses and told in slack.responses[-1]["text"])
+        assert slack.responses[-1]["replace_original"]
+    assert not await pet.check_ins.wanted(user=ana)

@@ -1,10 +1,13 @@
 """What is known of a person, over REST. What the services do is tested with them."""
 
+from datetime import timedelta
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 import pytest_asyncio
+
+from memory.people import check_ins
 
 
 class Ana:
@@ -185,3 +188,22 @@ async def test_a_list_and_a_search_are_narrowed_and_read_page_by_page(site: Any)
         for wrong in ({"since": "soon"}, {"cursor": "?"}, {"kind": "thing"}):
             refused = await ask(**wrong)
             assert (refused.status_code, refused.json()["error"]["param"]) == (400, *wrong)
+
+
+async def test_a_person_says_whether_they_are_asked_how_things_went_and_drops_what_is_planned(
+    ana: Ana,
+) -> None:
+    assert await ana("GET", "/check-ins") == {"wanted": False, "planned": []}
+    assert (await ana("PUT", "/check-ins", {"wanted": True}))["wanted"]
+    await ana("PUT", "/check-ins", {"wanted": "often"}, 400)
+    reply = await ana.pet.respond("My exam is today", user=ana.user)
+    said, *_ = [one for one in await ana.pet.conversations.messages(user=ana.user) if one.role == "user"]
+    now = ana.pet.clock()
+    async with ana.pet.components.database.write() as connection:
+        after = now + timedelta(hours=1)
+        await check_ins.plan(connection, ana.user, "her exam", after, [said.id], reply.conversation, now)
+    [planned] = (await ana("GET", "/check-ins"))["planned"]
+    assert (planned["about"], planned["messages"]) == ("her exam", [said.id])
+    await ana("DELETE", f"/check-ins/{planned['id']}", status=204)
+    await ana("DELETE", f"/check-ins/{planned['id']}", status=404)
+    assert (await ana("GET", "/check-ins"))["planned"] == []

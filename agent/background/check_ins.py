@@ -1,0 +1,190 @@
+"""Ask people who want it how something went: `pet.check_ins`.
+
+The model gets a turn of its own, in the person's private conversation, and may stay silent. A surface
+registers whom it can write to. The check-in is taken before that turn, and the post is sent once: what a
+killed process had begun is not asked any more.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from agent.turn.context.user_snippet import line, moment
+from agent.types import Occasion, Reply, TurnRequest
+from agent.types.arguments import User
+from agent.types.checks import checks_arguments
+from agent.types.meanings import require_kept
+from memory.audience import PRIVATE, Audience, user_key
+from memory.errors import NotFound
+from memory.people import check_ins
+from memory.people.check_ins import CheckIn, Taken
+from memory.process.breaker import NotNow, calls_for
+from memory.sql.jobs.deliveries import Deliveries
+from memory.sql.jobs.job import ClaimLost, Job
+from memory.text.quoting import joined
+from prompts import render
+
+if TYPE_CHECKING:
+    from agent.wiring.components import Components
+
+log = logging.getLogger("hachi.check_ins")
+
+SECONDS = 60.0
+"""Seconds that sending one message may take."""
+LONGEST = 1_000
+"""Characters of a message that the model is shown again."""
+AGAIN = timedelta(hours=1)
+"""After so long it is tried again where the model does not answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedAbout:
+    """A message that a surface sends."""
+
+    user: str
+    check_in: CheckIn
+    text: str
+
+
+Send = Callable[[AskedAbout], Awaitable[bool | str]]
+"""Sends the message and returns whether it reached the person, or the id across platforms of the post that
+did (``discord:1234``). It is called once for each message, whatever comes of it."""
+
+
+@checks_arguments
+@dataclass(frozen=True)
+class CheckInService:
+    parts: "Components"
+    deliveries: Deliveries
+    turn: Callable[[TurnRequest], Awaitable[Reply]]
+    """Takes a turn that no message began."""
+    _senders: dict[str, Send] = field(default_factory=dict)
+
+    def register(self, prefix: str, send: Send) -> Callable[[], None]:
+        """Use `send` for users whose ids begin with `prefix`, which ends with a colon, or for the one user
+        whose id it is. Returns a function that removes the sender."""
+        self._senders[prefix] = send
+        return lambda: self._senders.pop(prefix, None) and None
+
+    async def wanted(self, *, user: User) -> bool:
+        """Whether the person wants to be asked how things went. Nobody is who did not say so."""
+        return await self.parts.check_ins.wanted(user)
+
+    async def want(self, wanted: bool, *, user: User) -> None:
+        """Say whether the person wants to be asked, in private, how things went that they told of in private.
+        With a no, what is planned goes. Raises BadInput where nothing of theirs is kept."""
+        if wanted:
+            await require_kept(self.parts.places, user, PRIVATE)
+        await self.parts.check_ins.want(user, self.parts.clock(), wanted=wanted)
+
+    async def list(self, *, user: User) -> list[CheckIn]:
+        """What the person is to be asked, the next one first."""
+        now = self.parts.clock()
+        zone = await self.parts.profiles.zone(user, PRIVATE, now)
+        return await self.parts.check_ins.planned(user, zone, now)
+
+    async def drop(self, id: str, *, user: User) -> None:
+        """Do not ask this. Raises NotFound if it is not planned."""
+        async with self.parts.database.write() as connection:
+            if not await check_ins.drop(connection, user, id):
+                raise NotFound(f"no check-in {id[:80]!r} is planned; list them for the ids")
+
+    async def run(self) -> int:
+        """Ask what is due, of the people whom this process reaches. Returns how many messages were sent."""
+        now = self.parts.clock()
+        await self.parts.check_ins.drop_late(now)
+        if not self._senders:
+            return 0
+        due = await self.parts.check_ins.due([*self._senders], now)
+        return sum(await asyncio.gather(*map(self._handle, due)))
+
+    async def _handle(self, id: str) -> bool:
+        job, taken = await self.parts.queue.claim(self.parts.clock(), id), None
+        if job is None:
+            return False
+        with suppress(ClaimLost):  # the person was erased, or another process was quicker
+            async with self.parts.queue.working_on(job):
+                taken = await self._take(job)
+        return taken is not None and await self._ask(job.user_id, taken)
+
+    async def _take(self, job: Job) -> Taken | None:
+        now, user, queue = self.parts.clock(), job.user_id, self.parts.queue
+        try:
+            await self._check_budget(user, now)
+        except NotNow as spent:
+            await queue.postpone(job, spent.until, str(spent))
+            return None
+        zone, found = await self.parts.profiles.zone(user, PRIVATE, now), None
+        if await self.parts.places.keeps(user, PRIVATE):
+            found = await self.parts.check_ins.take(job, zone, now)
+        if isinstance(found, datetime):
+            await queue.postpone(job, found)
+        elif found is None:
+            await queue.done(job)
+        return found if isinstance(found, Taken) else None
+
+    async def _check_budget(self, user: str, now: datetime) -> None:
+        """Raise NotNow where the person has had all turns with a bot, or all calls for consolidation, of
+        today."""
+        await self.parts.consolidation_budget.check(user)
+        midnight, most = (
+            now.replace(hour=0, minute=0, second=0, microsecond=0),
+            self.parts.settings.bot_daily_turns,
+        )
+        if most and await self.parts.transcript.written_since(user, midnight) >= most:
+            raise NotNow(f"{user} has had all turns of today", midnight + timedelta(days=1))
+
+    async def _ask(self, user: str, taken: Taken) -> bool:
+        """Have the model write, and send what it wrote. Where it wrote nothing, nothing was asked."""
+        reply, again = None, None
+        try:
+            with calls_for(user):
+                reply = await self.turn(await self._request(user, taken.check_in))
+        except Exception as error:
+            again = self.parts.clock() + AGAIN
+            log.warning("a check-in waits: %s: %s", type(error).__name__, error)
+        for _ in range(reply.calls if reply else 0):
+            with suppress(NotNow):
+                await self.parts.consolidation_budget.spend(user)
+        if reply is None or reply.message_id is None:
+            await self.parts.check_ins.give_back(user, taken, self.parts.clock(), again)
+            return False
+        return await self._send(user, taken.check_in, reply)
+
+    async def _send(self, user: str, one: CheckIn, reply: Reply) -> bool:
+        own = [prefix for prefix in self._senders if user == prefix or user.startswith(prefix)]
+        if not own or not await self.wanted(user=user):
+            return False
+        try:
+            async with asyncio.timeout(SECONDS):
+                sent = await self._senders[max(own, key=len)](AskedAbout(user, one, reply.message))
+        except Exception as error:
+            log.warning("a check-in is not sent again: %s: %s", type(error).__name__, error)
+            return False
+        if isinstance(sent, str) and sent:
+            await self.deliveries.answered([], self.parts.clock(), reply.message_id, [sent])
+        return bool(sent)
+
+    async def _request(self, user: str, one: CheckIn) -> TurnRequest:
+        now = self.parts.clock()
+        zone = await self.parts.profiles.zone(user, PRIVATE, now)
+        told = [row.message for row in await self.parts.transcript.lines(one.messages, user_key(user))]
+        said = [f"> [{moment(message.sent_at, zone)}] {line(message.text, LONGEST)}" for message in told]
+        names = await self.parts.transcript.speakers.names({user}, Audience.of(user))
+        return TurnRequest(
+            one.about,
+            user,
+            now,
+            conversation=one.conversation,
+            author=names.get(user),
+            occasion=Occasion(
+                render(
+                    "check_in", about=joined(one.about), after=moment(one.after, zone), said="\n".join(said)
+                ),
+                one.messages,
+            ),
+        )

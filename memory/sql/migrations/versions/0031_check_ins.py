@@ -1,0 +1,15 @@
+"""Keep who wants to be asked how things went."""
+
+from alembic import op
+
+from memory.sql.tables import check_ins
+from memory.sql.tables.evidence import VIEW
+
+revision = "0031"
+down_revision = "0030"
+
+
+def upgrade() -> None:
+    check_ins.create(op.get_bind())
+    op.execute("DROP VIEW rests_on")  # which knows one more way in which a text rests on another
+    op.execute(VIEW)
