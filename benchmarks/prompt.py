@@ -98,7 +98,7 @@ def cost(said: Said, answering: Answering, consolidating: Answering, met: bool) 
 async def converse(turns: int) -> list[Cost]:
     costs, met, now = list[Cost](), set[str](), START
     answering, consolidating = Answering(), Consolidating()
-    models: dict[str, Any] = {"model": answering, "consolidate_model": consolidating}
+    models: dict[str, Any] = {"model": answering, "consolidation_model": consolidating}
     async with new_companion({}, clock=lambda: now, **models) as pet:
         for said in story(turns):
             now = said.at
