@@ -45,7 +45,7 @@ async def test_what_was_forgotten_by_mistake_is_brought_back(shared: Companion, 
         [id] = found["ids"]
         task = (await ida.call("update_task", description="Paint the locker", status="open"))["task"]["id"]
         assert (await ida.call("forget", id=task, kind="task"))["content"] == "Paint the locker"
-        assert "left to forget" in await ida.refused("forget", id=task, kind="task")
+        assert "to forget; list what there is" in await ida.refused("forget", id=task, kind="task")
         gone = await ida.call("forget_message", id=id)
         assert (gone["memories"], gone["content"], gone["messages"]) == ([], "my locker code is 8315", 1)
         assert (await ida.call("search_memories", query="locker code"))["memories"] == []
@@ -69,7 +69,7 @@ async def test_nothing_private_is_told_in_a_place(shared: Companion, agent: Any)
         here = f"there is no memory '{private['id']}' here; search_memories shows the ids"
         assert await fay.refused("forget", id=private["id"]) == here
         assert await gus.refused("remember", content="Fay has no job", replaces=private["id"]) == here
-        assert "somebody else said it" in await gus.refused("forget", id=public["id"])
+        assert "stated by somebody else" in await gus.refused("forget", id=public["id"])
 
 
 async def test_tasks_are_made_changed_and_finished(shared: Companion, agent: Any) -> None:
