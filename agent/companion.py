@@ -252,7 +252,7 @@ class Companion:
         )
         await self.people.erasure.finished(request.user)
         if request.user and not await self.people.places.keeps(request.user, request.place):
-            name = await deps.transcript.speakers.label(request.speaker, request.user, request.place)
+            name = await deps.parts.transcript.speakers.label(request.speaker, request.user, request.place)
             request = replace(request, user=None, author=name, unkept=True)
         asked, most = options.get("model"), options.get("max_turns")
         if asked or most:
@@ -296,8 +296,7 @@ class Companion:
         consolidation = (await self.runtime()).worker.consolidation
         from agent.background.learn_imported import Learning
 
-        parts = self.components
-        return Learning(parts.database, consolidation, parts.recorder, parts.clock)
+        return Learning(consolidation)
 
     async def settle(self, within: Seconds | None = None, *, hurry: bool = True) -> bool:
         """Wait until the background work that is due has been done, and with `hurry` what waits for

@@ -10,12 +10,11 @@ too, no summary covers them and the job is retried. Without a model the summary 
 
 import json
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -27,28 +26,27 @@ from agent.background.consolidation_lines import MOST_MESSAGES
 from agent.background.consolidation_questions import extract_memory_updates, quoted_summary
 from agent.background.consolidation_rulings import NamedFacts, without_doubtful_replacements
 from agent.models.choice.choose import ChosenModel
+from agent.models.failures import model_error
 from agent.turn.consolidation_due import ConsolidationDue
-from agent.types.budget import Budget
+from agent.types.budget import SUMMARY_BUDGET
 from memory.audience import Audience, Place, user_key
 from memory.errors import NotFound
 from memory.facts.candidate import Provenance
 from memory.facts.compare import mentions
 from memory.facts.derived import MEMORY_SUMMARY, memory_summary_id, that_hold
-from memory.facts.writer import FactWriter
 from memory.people import check_ins
 from memory.people.due_dates import read_time
 from memory.people.profile_entries import Entry
-from memory.people.profile_store import ProfileStore
-from memory.people.tasks import Tasks
 from memory.process.spans import note, note_rows, span
 from memory.records import Decision, Draft
-from memory.sql.engine import Database
 from memory.sql.jobs.job import Job
-from memory.sql.jobs.queue import JobQueue
 from memory.sql.messages.message_rows import Line, missing
-from memory.sql.messages.summaries import ConversationSummaries, Written
+from memory.sql.messages.summaries import Written
 from memory.sql.rests_on import let_go, record
 from memory.sql.tables import active_conversations
+
+if TYPE_CHECKING:
+    from agent.wiring.components import Components
 
 log = logging.getLogger("hachi.consolidation")
 
@@ -67,25 +65,13 @@ class UnreadableAnswer(Exception):
 
 @dataclass(frozen=True)
 class Consolidation:
-    database: Database
+    parts: "Components"
     reader: ConsolidationReader
-    summaries: ConversationSummaries
-    profiles: ProfileStore
-    tasks: Tasks
-    queue: JobQueue
     due: ConsolidationDue | None
     """None: what is left is no job's; the caller goes on."""
-    writer: FactWriter
-    clock: Callable[[], datetime]
     model: ChosenModel | None
     """None: the summary quotes people."""
     calls: ConsolidationBudget
-    budget: Budget
-    """The limit of a conversation's summary."""
-    explain: Callable[[Exception], Exception | None]
-    """Maps an exception of the model's library to a ModelError, if one fits."""
-    count: Callable[[str, Mapping[str, int]], None]
-    """Adds to the figures of a person."""
 
     async def check(self, job: Job) -> None:
         """Raise NotNow if the job has to wait: the model is left alone, or no calls are left."""
@@ -111,8 +97,8 @@ class Consolidation:
         for _ in range(2):
             reading = await self._read(job, most)
             if reading is None:
-                async with self.database.write() as connection:
-                    await self.queue.finish(connection, job)
+                async with self.parts.database.write() as connection:
+                    await self.parts.queue.finish(connection, job)
                 return decisions
             with span("exchange", reading=reading):  # the stored name
                 shown = {*reading.heard, *(fact.id for fact in reading.facts)}
@@ -143,27 +129,27 @@ class Consolidation:
         and, of a whole answer, the summary, and delete the job. What follows is due at once if it is the
         `rest` of what was due."""
         stated = dict[str, list[str]]()
-        spend, similar = partial(self.calls.spend, job.user_id), self.writer.similar
+        spend, similar = partial(self.calls.spend, job.user_id), self.parts.writer.similar
         named = await without_doubtful_replacements(self.model, similar, reading, answer, spend)
         decisions = await self._store_facts(reading, answer, named, stated)
         await self._update_tasks(reading, answer, stated)
         changes = [] if self.model is None else _profile_changes(reading, answer)
         ended = {*named.ended, *(one.target_id for one in decisions if one.target_id)}
         authors = {user_key(person.user) for person in reading.people}
-        async with self.database.write(lock={reading.owner, *authors}) as connection:
+        async with self.parts.database.write(lock={reading.owner, *authors}) as connection:
             summary = await self.update_active_summary(connection, reading, answer, ended)
             for id, messages in stated.items():
                 await record(connection, id, messages, "stated")
             for user, entry in changes:
-                await self.profiles.merge_in(connection, user, reading.place, [entry], reading.now)
+                await self.parts.profiles.merge_in(connection, user, reading.place, [entry], reading.now)
             if not answer.whole:
                 return decisions
             if answer.memory_summary and reading.to_summarise:
                 await self._record_memory_summary(connection, reading, answer.memory_summary, summary)
             await _plan_check_ins(connection, reading, answer)
-            await self.queue.finish(connection, job)
+            await self.parts.queue.finish(connection, job)
             if self.due and summary and summary.goes_on and reading.upto > reading.after:
-                await self.due.go_on(connection, job, self.clock(), at_once=rest)
+                await self.due.go_on(connection, job, self.parts.clock(), at_once=rest)
         return decisions
 
     async def update_active_summary(
@@ -185,7 +171,8 @@ class Consolidation:
             | {user_key(person.user) for person in reading.people}
         )
         shown = {fact.id for fact in reading.facts}
-        facts = await that_hold(connection, shown, audience, self.clock())  # a ruling may have ended nothing
+        # a ruling may have ended nothing
+        facts = await that_hold(connection, shown, audience, self.parts.clock())
         if (
             (row is not None and row.id != reading.summary_id)
             or (row is not None and row.revision != reading.revision and not row.withheld)
@@ -197,7 +184,7 @@ class Consolidation:
         rebuilt = not reading.summary or bool(row is not None and row.withheld)
         if not answer.whole or (reading.upto == reading.after and not rebuilt):
             return None
-        written = await self.summaries.update_in(
+        written = await self.parts.summaries.update_in(
             connection,
             reading.conversation,
             reading.owner,
@@ -222,7 +209,7 @@ class Consolidation:
         """Store a summary of the person's facts, and what it rests on: what it has a word of."""
         user = reading.people[0].user
         entry = Entry(MEMORY_SUMMARY, "", text, reading.now)
-        await self.profiles.merge_in(connection, user, reading.place, [entry], reading.now)
+        await self.parts.profiles.merge_in(connection, user, reading.place, [entry], reading.now)
         heard = [*(line.message for line in reading.lines), *reading.earlier]
         sources = reading.said_in(text) | {one.id for one in heard if mentions(text, one.text)}
         id = memory_summary_id(user, reading.place)
@@ -249,8 +236,8 @@ class Consolidation:
         for new, old, ruling in named.on_stored:
             teller = next((fact.user_id for fact in reading.facts if fact.id == new), "")
             if teller in authors:
-                origin = Provenance(teller, self.clock(), reading.place)
-                decided = await self.writer.rule(new, old, ruling, origin)
+                origin = Provenance(teller, self.parts.clock(), reading.place)
+                decided = await self.parts.writer.rule(new, old, ruling, origin)
                 decisions += [decided] if decided else []
         return decisions
 
@@ -272,7 +259,7 @@ class Consolidation:
         origin = replace(origin, confirmed=frozenset(filter(None, [replaces])))
         importance = IMPORTANCE[fact.importance]
         draft = Draft(fact.text, fact.tags, fact.ttl, importance=importance, replaces=replaces)
-        [decision] = await self.writer.remember([draft], origin, named.on_new.get(fact.number, {}))
+        [decision] = await self.parts.writer.remember([draft], origin, named.on_new.get(fact.number, {}))
         return decision
 
     async def _update_tasks(
@@ -282,13 +269,13 @@ class Consolidation:
             if not (lines := reading.sources(task.messages)):
                 continue
             try:
-                change = await self.tasks.update(
+                change = await self.parts.tasks.update(
                     lines[-1].user,
                     task.description,
                     task.status,
                     id=task.id,
                     place=reading.place,
-                    now=self.clock(),
+                    now=self.parts.clock(),
                     found_at=reading.now,
                     heard=lines[-1].message.id,
                 )
@@ -301,15 +288,15 @@ class Consolidation:
     async def _ask(self, reading: ConsolidationInput, job: Job) -> ConsolidationAnswer:
         """Ask the model for what changes; without one, or if only the companion spoke, quote."""
         if self.model is None or (reading.lines and not reading.said):
-            return ConsolidationAnswer(summary=quoted_summary(reading, self.budget))
+            return ConsolidationAnswer(summary=quoted_summary(reading, SUMMARY_BUDGET))
         payer = job.user_id
         await self.calls.spend(payer)
         try:
             again = partial(self.calls.spend, payer)
-            answer = await extract_memory_updates(self.model, reading, self.budget, again)
+            answer = await extract_memory_updates(self.model, reading, SUMMARY_BUDGET, again)
         except Exception as error:
             self._note_call(payer, ok=False, error=f"{type(error).__name__}: {error}"[:200])
-            if (fault := self.explain(error)) is None:
+            if (fault := model_error(error, self.parts.models.consolidation_settings)) is None:
                 raise
             raise fault from error
         self._note_call(
@@ -325,7 +312,7 @@ class Consolidation:
 
     def _note_call(self, payer: str, *, ok: bool, **details: Any) -> None:
         """Count the call, and log it as one structured line."""
-        self.count(payer, {"consolidations": 1, "applied": int(ok)})
+        self.parts.figures.count(payer, {"consolidations": 1, "applied": int(ok)})
         line = {"event": "memory_extraction", "user_id": payer, "ok": ok} | details
         log.log(logging.INFO if ok else logging.WARNING, json.dumps(line, ensure_ascii=False))
 

@@ -2,40 +2,38 @@
 what is known of those who wrote them."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from sqlalchemy import bindparam, func, select
 
 from agent.background.consolidation_lines import ANSWERED_WITHIN, MOST_MESSAGES, answered, at_once, first
 from agent.turn.context.user_snippet import fitting
-from agent.types.budget import Budget
 from memory.audience import Audience, Place
 from memory.facts.candidate import Provenance
 from memory.facts.compare import mentions, tells
 from memory.facts.derived import MEMORY_SUMMARY, no_longer, remaining
-from memory.facts.similar import SimilarFacts
-from memory.people.check_ins import CheckIn, CheckIns
+from memory.people.check_ins import CheckIn
 from memory.people.profile import UserContext
 from memory.people.profile_entries import Entry, context_of, messages_of
-from memory.people.profile_store import ProfileStore
-from memory.people.tasks import Tasks
 from memory.process.traced import Traced
 from memory.records import Memory, Message
 from memory.search.core_facts import core_facts, get_relevant_memories
 from memory.sql.memories.memory_rows import UNEXPIRED, WITH_OWNERS, with_owners
-from memory.sql.memories.store import MemoryStore
 from memory.sql.messages.message_rows import Line
-from memory.sql.messages.summaries import ConversationSummaries
-from memory.sql.messages.transcript import Transcript
 from memory.sql.tables import memories, messages
 from memory.text import sentences, tag, tags
 from memory.text.names import named
 
+if TYPE_CHECKING:
+    from agent.wiring.components import Components
+
 Mode = Literal["companion", "study", "work"]
 
+SUMMARY_REREAD = 50
+"""A summary that was withheld is written again from this many of the newest messages that it covered."""
 MOST_BEHIND = 100
 """If a summary is more messages behind than this, it continues with the newest ones, so that an imported
 transcript is not summarised whole. The skipped messages stay in the transcript, and searches find them."""
@@ -173,23 +171,8 @@ class ConsolidationInput(Traced):
 
 @dataclass(frozen=True)
 class ConsolidationReader:
-    transcript: Transcript
-    summaries: ConversationSummaries
-    profiles: ProfileStore
-    store: MemoryStore
-    tasks: Tasks
-    similar: SimilarFacts
-    check_ins: CheckIns
-    clock: Callable[[], datetime]
+    parts: "Components"
     with_model: bool
-    judging: bool
-    """Whether the model also rules on facts that may repeat or contradict each other."""
-    mode: Mode
-    """The mode of conversations without one of their own."""
-    reread: int
-    """From how many messages of people a summary that was withheld is written again."""
-    budget: Budget
-    """The budget of the user context in a prompt. Facts that exceed it need a summary."""
     answered_within: timedelta = ANSWERED_WITHIN
     most_behind: int = MOST_BEHIND
     """If more messages wait, those before the newest are left unread."""
@@ -205,17 +188,17 @@ class ConsolidationReader:
         """Return what is to be consolidated next, at most `limit` messages, or None where nothing is: the
         summary covers every message that is not being answered, none was withheld, and no summary of facts is
         due. Messages that are to be read `again` come first, if the summary covers them."""
-        now = self.clock()
+        now = self.parts.clock()
         most = max(self.most_behind, MOST_MESSAGES)
-        active = await self.summaries.of(conversation, owner, now)
-        new = await self.transcript.following(conversation, owner, None, MOST_MESSAGES, most=most)
+        active = await self.parts.summaries.of(conversation, owner, now)
+        new = await self.parts.transcript.following(conversation, owner, None, MOST_MESSAGES, most=most)
         after = active.covered if active else 0
-        covered = [line for line in await self.transcript.lines(again, owner) if line.seq <= after]
+        covered = [line for line in await self.parts.transcript.lines(again, owner) if line.seq <= after]
         lines = first([*covered, *at_once(answered(new, now - self.answered_within))], limit)
         earlier: Sequence[Message] = ()
         if active and active.withheld:
-            async with self.store.database.read() as connection:
-                earlier = await remaining(connection, conversation, owner, active.covered, self.reread)
+            async with self.parts.store.database.read() as connection:
+                earlier = await remaining(connection, conversation, owner, active.covered, SUMMARY_REREAD)
         names = {line.user: line.message.author for line in lines if line.message.role == "user"}
         if place.private:
             user = owner.removeprefix("user:")
@@ -231,9 +214,9 @@ class ConsolidationReader:
             after=after,
             revision=active.revision if active else 0,
             summary_id=active.id if active else None,
-            mode=_mode(active.mode if active else None, self.mode),
+            mode=_mode(active.mode if active else None, self.parts.settings.mode),
             now=now,
-            judged=self.judging,
+            judged=self.parts.models.judges,
         )
         if self.with_model:
             reading = await self._with_what_is_known(reading, active.updated_at if active else None)
@@ -247,11 +230,11 @@ class ConsolidationReader:
         now = reading.now
         said = [*reading.earlier, *(line.message for line in reading.lines)]
         text = " ".join(one.text for one in said)
-        over = await no_longer(self.store.database, [one.id for one in said], reading.owner, now)
+        over = await no_longer(self.parts.store.database, [one.id for one in said], reading.owner, now)
         stored = await self._stored(reading)
         known_of = {
             person.user: await core_facts(
-                self.store, person.user, Audience.of(person.user, reading.place), now
+                self.parts.store, person.user, Audience.of(person.user, reading.place), now
             )
             for person in reading.people
         }
@@ -270,17 +253,17 @@ class ConsolidationReader:
         people, due = list[Person](), list[Memory]()
         for person in reading.people:
             user, place, facts = person.user, reading.place, known_of[person.user]
-            entries = await self.profiles.readable(user, place, now)
-            tasks = await self.tasks.relevant(user, text, place, now=now)
-            finished = await self.tasks.finished(user, place, now - FINISHED_SINCE, FINISHED_TASKS)
+            entries = await self.parts.profiles.readable(user, place, now)
+            tasks = await self.parts.tasks.relevant(user, text, place, now=now)
+            finished = await self.parts.tasks.finished(user, place, now - FINISHED_SINCE, FINISHED_TASKS)
             written = [entry.said_at for entry in entries if entry.field == MEMORY_SUMMARY]
             profile = [entry for entry in entries if entry.field != MEMORY_SUMMARY]
             relevant = [f for f in get_relevant_memories(facts, text, limit=KNOWN_FACTS) if f.id not in shown]
             known = context_of(profile, long_term_facts=relevant, open_tasks=tasks)
             due = self._to_summarise(known, facts, max(written, default=None))
             known = replace(known, open_tasks=(*tasks, *finished))
-            if place.private and await self.check_ins.wanted(user):
-                planned = await self.check_ins.planned(user, known.zone, now)
+            if place.private and await self.parts.check_ins.wanted(user):
+                planned = await self.parts.check_ins.planned(user, known.zone, now)
                 reading = replace(reading, check_ins=tuple(planned))
             people.append(replace(person, known=known, profile=tuple(profile)))
         return replace(
@@ -297,7 +280,7 @@ class ConsolidationReader:
         anybody = reading.people[0].user if reading.people else ""  # all read the same in a place
         audience = Audience.of(anybody, reading.place)
         given = {"messages": [line.message.id for line in reading.lines], "now": reading.now}
-        found = with_owners(await self.store.database.rows(_STORED_FROM, given))
+        found = with_owners(await self.parts.store.database.rows(_STORED_FROM, given))
         return [fact for fact in found if audience.may_read(fact.owners)]
 
     async def _near(
@@ -305,13 +288,14 @@ class ConsolidationReader:
     ) -> list[Memory]:
         """Return the known facts that the messages may concern, the nearest first, and those told `elsewhere`
         since the last summary, with those near them."""
-        if not self.judging or not reading.said:
+        if not self.parts.models.judges or not reading.said:
             return []
         found = {fact.id: fact for fact in elsewhere}
         for person in reading.people:
             origin = Provenance(person.user, reading.now, reading.place)
             texts = _statements(reading, person, [*elsewhere, *stored])
-            for fact in await self.similar.around(texts, origin, MAX_NEAR + len(stored)) if texts else ():
+            most = MAX_NEAR + len(stored)
+            for fact in await self.parts.similar.around(texts, origin, most) if texts else ():
                 found.setdefault(fact.id, fact)
         return [*found.values()]
 
@@ -320,13 +304,13 @@ class ConsolidationReader:
     ) -> list[Memory]:
         """Return what others have told in this place since the person's words there were read last, where an
         older fact of the person names them and says something of it; each after that fact."""
-        if reading.place.private or not self.judging:
+        if reading.place.private or not self.parts.models.judges:
             return []
         given = {"conversation": reading.conversation, "user": person.user, "after": reading.after}
-        [(since,)] = await self.store.database.rows(_READ_UNTIL, given)
+        [(since,)] = await self.parts.store.database.rows(_READ_UNTIL, given)
         audience = Audience.of(person.user, reading.place)
-        told = await self.store.newest(audience, reading.now, MAX_CHANGED, since=since)
-        names = await self.transcript.speakers.names({fact.user_id for fact in told}, audience)
+        told = await self.parts.store.newest(audience, reading.now, MAX_CHANGED, since=since)
+        names = await self.parts.transcript.speakers.names({fact.user_id for fact in told}, audience)
         pairs = [
             (old, new)
             for new in told
@@ -344,7 +328,7 @@ class ConsolidationReader:
         """Return the facts if they exceed the budget and have no summary yet, or if many were added since the
         last one."""
         whole = replace(known, long_term_facts=tuple(facts))
-        if len(fitting(whole, self.budget, len(facts)).long_term_facts) == len(facts):
+        if len(fitting(whole, self.parts.settings.context_budget, len(facts)).long_term_facts) == len(facts):
             return []
         told = list(facts[:FACTS_TO_SUMMARISE])
         new = [fact for fact in told if since is None or fact.created_at > since]

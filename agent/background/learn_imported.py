@@ -8,7 +8,7 @@ import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from math import ceil
 from typing import Any
 
@@ -20,12 +20,10 @@ from sqlalchemy import func, select
 from agent.background.consolidation import Consolidation, Overtaken, UnreadableAnswer
 from agent.background.consolidation_lines import MESSAGES, MOST_MESSAGES
 from agent.errors import BadInput
-from agent.tracing.recorder import Recorder
 from agent.types import Usage
 from agent.types.budget import BYTES_A_TOKEN
 from memory.audience import user_key
 from memory.process.spans import new_id
-from memory.sql.engine import Database
 from memory.sql.jobs.job import Job
 from memory.sql.messages.message_rows import kept
 from memory.sql.messages.summaries import CONSOLIDATE, consolidation_subject, heard_by
@@ -106,10 +104,7 @@ class _Counted(Model):
 
 @dataclass(frozen=True)
 class Learning:
-    database: Database
     consolidation: Consolidation
-    recorder: Recorder
-    clock: Callable[[], datetime]
 
     async def preview(self, user: str) -> ToLearn:
         """Raises BadInput where no model consolidates."""
@@ -139,7 +134,7 @@ class Learning:
             job = Job(new_id(), CONSOLIDATE, user, {"conversation": conversation, "place": []}, 1)
             job = replace(job, about=consolidation_subject(conversation, user_key(user)))
             while waits := await self._waiting(user, conversation):
-                with self.recorder.work(job):
+                with self.consolidation.parts.recorder.work(job):
                     try:
                         decisions = await consolidation.extract_and_save(job)
                     except Overtaken:  # messages were added or forgotten meanwhile
@@ -181,7 +176,7 @@ class Learning:
         )
         if conversation is not None:
             query = query.where(messages.c.conversation_id == conversation)
-        return [*(await self.database.rows(query))]
+        return [*(await self.consolidation.parts.database.rows(query))]
 
 
 def _cost(waiting: list[Any], model: str) -> ToLearn:

@@ -7,25 +7,24 @@ model, but jobs of the same person run one after the other.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from typing import TYPE_CHECKING
 
 from agent.background.consolidation import Consolidation
-from agent.tracing.recorder import Recorder
 from agent.turn.store_memories_job import STORE_MEMORIES, read_store_memories
 from memory.errors import MemoryFault
 from memory.facts.decision_log import decision_run
-from memory.facts.writer import FactWriter
-from memory.index.indexing import Indexing
 from memory.process.breaker import calls_for, retry_at
 from memory.process.spans import unrecorded
 from memory.records import Decision
-from memory.search.recall import Recall
 from memory.sql.jobs.job import SUSPECT, ClaimLost, Job
-from memory.sql.jobs.queue import JobQueue
 from memory.sql.messages.summaries import CONSOLIDATE
+
+if TYPE_CHECKING:
+    from agent.wiring.components import Components
 
 log = logging.getLogger("hachi.worker")
 
@@ -44,13 +43,8 @@ Started = asyncio.Task[list[Decision]]
 
 @dataclass(eq=False)
 class Worker:
-    queue: JobQueue
-    writer: FactWriter
+    parts: "Components"
     consolidation: Consolidation
-    sync: Indexing
-    recall: Recall
-    clock: Callable[[], datetime]
-    recorder: Recorder
 
     def __post_init__(self) -> None:
         self._loop: asyncio.Task[None] | None = None
@@ -83,10 +77,10 @@ class Worker:
     def follow_up(self, job: Job | None, consolidated_at: datetime | None) -> None:
         """After a turn, let the index follow, run its job, and consolidate its conversation if that is due.
         What is due later the schedule finds."""
-        self.sync.wake()
+        self.parts.sync.wake()
         if job:
             self.hand_over(job)
-        if consolidated_at and consolidated_at <= self.clock():
+        if consolidated_at and consolidated_at <= self.parts.clock():
             self.wake()
 
     def _start(self, job: Job) -> Started:
@@ -100,12 +94,12 @@ class Worker:
     async def _after(self, before: set[Started | None], job: Job) -> list[Decision]:
         """Run a job after these others."""
         try:
-            async with self.queue.working_on(job):
+            async with self.parts.queue.working_on(job):
                 if before:
                     await asyncio.wait(filter(None, before))
                 async with self._slots[job.kind == CONSOLIDATE]:
                     if self._stopped:
-                        await self.queue.postpone(job, self.clock())
+                        await self.parts.queue.postpone(job, self.parts.clock())
                         return []
                     with calls_for(job.user_id):
                         return await self._work(job)
@@ -119,7 +113,7 @@ class Worker:
     def _ended(self, key: tuple[str, bool], task: Started) -> None:
         if self._last.get(key) is task:
             del self._last[key]
-        self.sync.wake()
+        self.parts.sync.wake()
         if not task.cancelled() and any(decision.target_id for decision in task.result()):
             self.wake()  # a fact that gave way withholds the summaries of it
 
@@ -129,7 +123,7 @@ class Worker:
         await asyncio.gather(*self._last.values(), return_exceptions=True)
         try:
             if hurry:
-                await self.queue.hasten(CONSOLIDATE, self.clock())
+                await self.parts.queue.hasten(CONSOLIDATE, self.parts.clock())
             self.wake(poll=True)
             while self._loop is not None and not self._loop.done():
                 await asyncio.shield(self._loop)
@@ -163,7 +157,7 @@ class Worker:
     async def _run_due_jobs(self) -> None:
         polls, self._polls = self._polls, False
         if polls:
-            await self.queue.take_up(self.clock())
+            await self.parts.queue.take_up(self.parts.clock())
         try:
             while not self._stopped:
                 self._woken.clear()
@@ -174,8 +168,8 @@ class Worker:
         finally:
             await _finish(self._claimed)
         if polls:
-            await self.sync.try_to_catch_up()
-            await self.recall.note_uses()
+            await self.parts.sync.try_to_catch_up()
+            await self.parts.recall.note_uses()
 
     async def _claim_jobs(self) -> None:
         """Claim and start due jobs.
@@ -185,7 +179,8 @@ class Worker:
         """
         suspect = any(job.crashes >= SUSPECT for job in self._claimed.values())
         room = LOOK_AHEAD - len(self._claimed)
-        claimed = await self.queue.claim_due(self.clock(), room, last=CONSOLIDATE, suspects=not suspect)
+        now, queue = self.parts.clock(), self.parts.queue
+        claimed = await queue.claim_due(now, room, last=CONSOLIDATE, suspects=not suspect)
         self._claimed |= {self._start(job): job for job in claimed}
 
     async def _wait(self) -> None:
@@ -204,8 +199,8 @@ class Worker:
             if job.kind == CONSOLIDATE:
                 await self.consolidation.check(job)
             with (
-                self.recorder.work(job) if job.kind in TRACED else unrecorded(),
-                decision_run(self.writer.logged),
+                self.parts.recorder.work(job) if job.kind in TRACED else unrecorded(),
+                decision_run(self.parts.writer.logged),
             ):
                 if job.kind == CONSOLIDATE:  # its last transaction deletes the job
                     return await self.consolidation.consolidate(job)
@@ -214,19 +209,19 @@ class Worker:
             raise
         except Exception as error:
             if until := retry_at(error):  # nothing was tried
-                await self.queue.postpone(job, until, str(error))
+                await self.parts.queue.postpone(job, until, str(error))
                 return []
             log.warning("work %s (%s) failed, attempt %d: %s", job.id, job.kind, job.attempts, error)
-            await self.queue.failed(job, f"{type(error).__name__}: {error}", self.clock())
+            await self.parts.queue.failed(job, f"{type(error).__name__}: {error}", self.parts.clock())
             return []
-        await self.queue.done(job)
+        await self.parts.queue.done(job)
         return decisions
 
     async def _dispatch(self, job: Job) -> list[Decision]:
         if job.kind == STORE_MEMORIES:
-            async with self.writer.database.read() as connection:
-                found = await read_store_memories(job, connection, self.clock())
-            return await self.writer.remember(*found) if found else []
+            async with self.parts.writer.database.read() as connection:
+                found = await read_store_memories(job, connection, self.parts.clock())
+            return await self.parts.writer.remember(*found) if found else []
         raise ValueError(f"no handler for work of the kind {job.kind!r}")
 
 

@@ -16,17 +16,17 @@ Two words recur: what is *shown* is in the prompt, and what is *found* is what t
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from agent.errors import ModelRejected, ModelUnavailable
 from agent.models.choice.choose import ChosenModel
 from agent.models.wire.errors import too_long_in
 from agent.settings import Settings
-from agent.tracing.recorder import Recorder, TraceRecording
+from agent.tracing.recorder import TraceRecording
 from agent.turn.client.history import compare, follow, with_continued_conversation, with_stored_question
 from agent.turn.client.links import without_their_links
 from agent.turn.client.our_calls import for_model, with_ours
@@ -35,25 +35,23 @@ from agent.turn.commit import AnswerStore, Stored, message_of
 from agent.turn.context.gather import BuiltContext, ContextServices, build_context
 from agent.turn.context.prompt import messages_of
 from agent.turn.context.smaller import fitted, size_of
-from agent.turn.extensions import Extensions
 from agent.turn.forget_requests import ForgetRequests
 from agent.turn.loop import NARROW_TOOLS, AgentResult, run_agent, with_end
 from agent.turn.output.reply_stream import OnEvent
 from agent.types import Ending, ReceivedMessage, Reply, TurnRequest
 from agent.types.client import OTHER_MEMORY, ClientTurn, items_as_json
 from agent.types.events import MemoryDecided, StreamEvent, TextWritten
-from memory.facts.writer import FactWriter
 from memory.process.breaker import calls_for
 from memory.process.spans import note
 from memory.records import Decision, ForgetCandidate
-from memory.search.recall import Recall
-from memory.sql.engine import Database
 from memory.sql.jobs.deliveries import note_origins
 from memory.sql.jobs.job import Job
 from memory.sql.messages.client_calls import kept_calls
-from memory.sql.messages.transcript import Transcript
 from tools.context import TurnContext
 from tools.registry import TOOLS
+
+if TYPE_CHECKING:
+    from agent.wiring.components import Components
 
 
 class Worker(Protocol):
@@ -68,19 +66,13 @@ class Worker(Protocol):
 class TurnDependencies:
     """The collaborators of a turn, built in `agent/wiring/runtime.py`."""
 
+    parts: "Components"
     settings: Settings
-    clock: Callable[[], datetime]
     model: ChosenModel
-    database: Database
-    transcript: Transcript
     context: ContextServices
-    recall: Recall
     forget_requests: ForgetRequests
-    writer: FactWriter
     worker: Worker
     answers: AnswerStore
-    recorder: Recorder
-    extensions: Extensions
 
 
 async def take_turn(
@@ -102,9 +94,9 @@ async def take_turn(
     """
     request = without_their_links(request)
     if deps.settings.memory and not request.occasion:
-        request = await with_continued_conversation(deps.transcript, request, deps.clock())
-        request = await with_stored_question(deps.transcript, request)
-    with deps.recorder.turn(request, deps.model.name) as trace, calls_for(request.user):
+        request = await with_continued_conversation(deps.parts.transcript, request, deps.parts.clock())
+        request = await with_stored_question(deps.parts.transcript, request)
+    with deps.parts.recorder.turn(request, deps.model.name) as trace, calls_for(request.user):
         try:
             async with asyncio.timeout(within) as limit:
                 answered = await _answer(deps, request, trace, on_event, ending)
@@ -185,7 +177,7 @@ async def _run(
         try:
             follow = tell if on_event else None
             return messages, await run_agent(
-                chosen, deps.settings, messages, tools, deps.extensions, client, follow, narrow=narrow
+                chosen, deps.settings, messages, tools, deps.parts.extensions, client, follow, narrow=narrow
             )
         except ModelRejected as error:
             refused = too_long_in(error)
@@ -258,21 +250,22 @@ async def receive(deps: TurnDependencies, request: TurnRequest) -> ReceivedMessa
     if not deps.settings.memory:
         request = replace(request, user=None, author=request.speaker)
     elif not request.unkept:  # else `Companion` has put the label into `author` already
-        label = await deps.transcript.speakers.label(request.speaker, request.user, request.place)
+        label = await deps.parts.transcript.speakers.label(request.speaker, request.user, request.place)
         request = replace(request, author=label)
     if request.occasion:
         messages = request.occasion.messages
         return ReceivedMessage(request, messages[-1], sources=frozenset(messages))
-    sent = await compare(deps.transcript, request)
+    sent = await compare(deps.parts.transcript, request)
     if request.user is None:
         return ReceivedMessage(request, None, sent.history)
-    async with deps.database.write(lock=sent.locks(request.user)) as connection:
-        now = deps.clock()
-        follows = await follow(connection, deps.transcript, sent, request.user, now)
+    async with deps.parts.database.write(lock=sent.locks(request.user)) as connection:
+        now = deps.parts.clock()
+        follows = await follow(connection, deps.parts.transcript, sent, request.user, now)
         if (id := sent.question) is None:
             message = message_of(request, follows)
             id = message.id
-            await deps.transcript.append(connection, message, user=request.user, place=request.place, now=now)
+            about: dict[str, Any] = {"user": request.user, "place": request.place, "now": now}
+            await deps.parts.transcript.append(connection, message, **about)
         await note_origins(connection, id, request.origins)
     received = ReceivedMessage(request, id, sent.history, sent.continues)
     return await _with_our_calls(deps, received) if sent.question else received
@@ -285,7 +278,7 @@ async def _with_our_calls(deps: TurnDependencies, received: ReceivedMessage) -> 
     if (
         client is None
         or not client.after
-        or (kept := await kept_calls(deps.database, str(received.id))) is None
+        or (kept := await kept_calls(deps.parts.database, str(received.id))) is None
     ):
         return received
     after = with_ours(client.after, items_as_json().validate_python(kept.items))
@@ -301,9 +294,9 @@ def _tool_context(deps: TurnDependencies, received: ReceivedMessage, built: Buil
         text=received.request.text,
         message_id=received.id,
         shown=built.shown,
-        clock=deps.clock,
-        recall=deps.recall,
-        writer=deps.writer,
+        clock=deps.parts.clock,
+        recall=deps.parts.recall,
+        writer=deps.parts.writer,
         tasks=deps.context.parts.tasks,
         knowledge=deps.context.parts.documents,
         knowledge_characters=deps.context.budgets.knowledge.characters,

@@ -206,8 +206,9 @@ async def test_background_jobs_are_linked_to_their_turn(pet_at, first_way, serve
 
 async def turn(pet: Companion, text: str = "hello", user: str = "ana", **data: Any) -> str:
     """A turn in which nothing happens but what is noted."""
-    house = (await pet.runtime()).turn
-    with house.recorder.turn(TurnRequest(text, user, pet.clock()), "tiny") as turning, span("call", "tiny"):
+    await pet.runtime()
+    request = TurnRequest(text, user, pet.clock())
+    with pet.components.recorder.turn(request, "tiny") as turning, span("call", "tiny"):
         note(**data)
     return turning.id
 
@@ -296,8 +297,8 @@ async def test_a_turn_that_goes_on_is_written_ever_more_seldom(pet_at, first_way
         return await real(*given)
 
     monkeypatch.setattr(pet.traces, "write", counted)
-    house = (await pet.runtime()).turn
-    with house.recorder.turn(TurnRequest("hello", "ana", pet.clock()), "tiny"):
+    await pet.runtime()
+    with pet.components.recorder.turn(TurnRequest("hello", "ana", pet.clock()), "tiny"):
         for _ in range(60):
             with span("tool", "x"):
                 await asyncio.sleep(0.01)

@@ -168,7 +168,7 @@ async def _answer_client_task(pet: Companion, task: str) -> str:
     from agent.models.failures import model_error
 
     house = (await pet.runtime()).turn
-    with house.recorder.turn(TurnRequest(task, None, pet.clock()), house.model.name, CHORE):
+    with house.parts.recorder.turn(TurnRequest(task, None, pet.clock()), house.model.name, CHORE):
         try:
             return await ask(house.model, CHORE, task)
         except Exception as error:
