@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.surfaces.cli.operate.checks import check_everything, mask
+from agent.surfaces.cli.operate.checks import Checkup
+from agent.surfaces.cli.operate.model_checks import mask
 from agent.surfaces.cli.output import Output, plain
 from agent.surfaces.cli.session import Session, with_session
 
@@ -28,15 +29,15 @@ async def doctor(
     Exit 1 if something is wrong.
     """
     settings = session.settings()
-    counts: dict[str, int] = {}
-    checks = [check async for check in check_everything(session, settings, counts, call=call)]
+    checkup = Checkup(session, settings, call)
+    checks = [check async for check in checkup.run()]
     ok = not any(check.ok is False for check in checks)
     found = {
         "ok": ok,
         "settings": _configured(settings),
         "checks": [asdict(check) for check in checks],
         "versions": _versions(),
-        "counts": counts,
+        "counts": checkup.counts,
     }
     return Output(found, lambda: _print(found, every_setting=all), code=0 if ok else 1)
 

@@ -5,6 +5,7 @@ import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from socket import socket
 
     from agent.companion import Companion
+    from agent.settings import Settings
     from agent.surfaces.http.server import Server
 
 Host = Annotated[str, typer.Option("--host", metavar="ADDRESS", help="The address to listen on.")]
@@ -257,6 +259,23 @@ async def slack(
     settings.chosen_model  # noqa: B018 - raises before anybody writes
     async with session.companion(periodic_jobs=True) as pet:
         await run(pet, settings, say, None if http is None else (host, http), heartbeat)
+
+
+async def slack_access(settings: "Settings") -> str:
+    """Say which bot the tokens are of. Raises SettingsError."""
+    with extra("slack", "slack-bolt", "slack_bolt", "slack_sdk", "aiohttp"):
+        access = import_module("agent.surfaces.bots.slack.access")
+    return str(await access.check_access(settings))
+
+
+async def discord_access(settings: "Settings", *, inviting: bool = False) -> str:
+    """Say which bot the token is of; `inviting`, with the link that invites it. Raises SettingsError."""
+    with extra("discord", "discord.py", "discord", "aiohttp"):
+        access = import_module("agent.surfaces.bots.discord.access")
+    if not inviting:
+        return str(await access.check_access(settings))
+    who, link = await access.check_invited(settings)
+    return f"{who}; to invite it into a server, open {link}"
 
 
 @contextmanager

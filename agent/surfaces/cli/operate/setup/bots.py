@@ -1,12 +1,11 @@
 """`hachi setup`, the second part: the bot, its tokens, each tried with one call, and who may use it."""
 
-from importlib import import_module
+from functools import partial
 from importlib.resources import files
 
 from agent.errors import BadInput
 from agent.settings import Settings, variable_of
-from agent.surfaces.cli.operate.checks import slack_access
-from agent.surfaces.cli.operate.servers import extra
+from agent.surfaces.cli.operate.servers import discord_access, slack_access
 from agent.surfaces.cli.operate.setup.dialogue import Dialogue
 
 BOTS = ("discord", "slack")
@@ -73,12 +72,5 @@ async def _ask_for_tokens(talk: Dialogue, bot: str) -> None:
                     raise BadInput(f"{variable_of(name)} is missing: {TOKENS[name]}")
 
             await talk.set(name, TOKENS[name], valid, secret=True)
-        if await talk.works(slack_access if bot == "slack" else _discord_access):
+        if await talk.works(slack_access if bot == "slack" else partial(discord_access, inviting=True)):
             return
-
-
-async def _discord_access(settings: Settings) -> str:
-    with extra("discord", "discord.py", "discord", "aiohttp"):
-        access = import_module("agent.surfaces.bots.discord.access")
-    who, link = await access.check_invited(settings)
-    return f"{who}; to invite it into a server, open {link}"

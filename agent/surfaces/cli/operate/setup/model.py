@@ -9,7 +9,7 @@ from agent.errors import BadInput
 from agent.models.choice.providers import PROVIDERS, base_url_of, provider_of
 from agent.models.wire.about import ask_about
 from agent.settings import DEFAULT_MODEL, Settings
-from agent.surfaces.cli.operate.checks import call_model
+from agent.surfaces.cli.operate.model_checks import call_model
 from agent.surfaces.cli.operate.setup.dialogue import Dialogue
 from agent.surfaces.cli.output import plain
 from agent.types.model_address import names_file
