@@ -1,17 +1,17 @@
-"""Limits the use of the server: requests per minute, and the bytes of a body and of all that are in flight. A
-body is read only after the request has been authorised, and parsed without its pictures."""
+"""Limit requests a minute, and the bytes of a body and of all that are in flight.
 
-import asyncio
+A body is read only after the request has been authorised, and parsed without its pictures. Slow clients, and
+bodies that go on after a refusal, are left to a reverse proxy.
+"""
+
 import json
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent.models.pictures import PICTURES
@@ -24,10 +24,6 @@ SHORT_BODY = 100_000
 """Bytes of a body that is read however many others are, and parsed as it is."""
 MOST_BODIES = 4
 """So many of the longest bodies are kept at once, until they are answered."""
-MOST_DISCARDED = 300_000_000
-"""Bytes that are read of a body that is refused, so that the client is there for the answer."""
-NEXT_PIECE_SECONDS = 5.0
-"""How long more of such a body is waited for."""
 MOST_BUCKETS = 10_000
 """People that a limiter counts; those who have asked for nothing for longest are dropped."""
 
@@ -110,22 +106,16 @@ class RequestLimits:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
-        body, pictures, whose, started, ended = bytearray(), dict[str, memoryview](), "", False, False
+        body, pictures, whose, started = bytearray(), dict[str, memoryview](), "", False
 
         async def note_start(message: Message) -> None:
             nonlocal started
             started = True
             await send(message)
 
-        async def note_end() -> Message:
-            nonlocal ended
-            message = await receive()
-            ended = not message.get("more_body")
-            return message
-
         try:
             whose, most = await self._allowed(scope)
-            await self._read(scope, note_end, whose, most, body)
+            await self._read(scope, receive, whose, most, body)
             parsed: bytes | bytearray = body
             if len(body) > SHORT_BODY and b"json" in _header(scope, b"content-type"):
                 parsed, pictures = await take_pictures(body)
@@ -140,8 +130,9 @@ class RequestLimits:
             return None
         except Exception as error:
             response = error_response(error)  # logs what is unexpected
+            response.headers.update({"cache-control": "no-store", "connection": "close"})
             if not started:
-                await _refuse(response, send, None if ended else note_end)
+                await response(scope, receive, send)
         finally:
             pictures.clear()  # tasks that go on, begun in this request, keep its context for good
             self._in_flight[whose] -= len(body)
@@ -174,29 +165,6 @@ class RequestLimits:
     def _has_room(self, whose: str) -> bool:
         most = MOST_BODIES * self.max_body
         return self._in_flight.total() <= most and self._in_flight[whose] <= most // 2
-
-
-async def _refuse(response: JSONResponse, send: Send, receive: Receive | None) -> None:
-    """Send the response and close the connection, after what comes from `receive`: one that is closed
-    while a client sends is reset, and the client may lose the response."""
-    response.headers.update({"cache-control": "no-store", "connection": "close"})
-    await send(
-        {"type": "http.response.start", "status": response.status_code, "headers": response.raw_headers}
-    )
-    await send({"type": "http.response.body", "body": response.body, "more_body": receive is not None})
-    if receive is not None:
-        with suppress(TimeoutError):
-            await _discard(receive)
-        await send({"type": "http.response.body"})
-
-
-async def _discard(receive: Receive) -> None:
-    """Read a body up to its end, or as far as it is worth it."""
-    discarded, more = 0, True
-    while more and discarded < MOST_DISCARDED:
-        message = await asyncio.wait_for(receive(), NEXT_PIECE_SECONDS)
-        discarded += len(message.get("body", b""))
-        more = message.get("more_body", False)
 
 
 def _has_body(scope: Scope) -> bool:

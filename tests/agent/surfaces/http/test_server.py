@@ -2,8 +2,6 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx2
@@ -13,9 +11,6 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from agent.errors import BadInput
-from agent.surfaces.http import limits
-from agent.surfaces.http.errors import ApiError
-from agent.surfaces.http.limits import RequestLimits
 from agent.surfaces.http.server import address_of, is_loopback, listening, server_of
 
 
@@ -76,68 +71,3 @@ async def test_answers_in_progress_are_finished_before_it_stops() -> None:
     assert not server.force_exit
     server.stop()
     assert server.force_exit
-
-
-LIMIT, BODY = 1_000_000, b"x" * 20_000_000
-"""What a body may have, and one that no buffer of the system holds."""
-
-
-async def admit(scope: Any) -> str:
-    if scope["path"] == "/unknown":
-        raise ApiError(401, "invalid_api_key", "no such key")
-    return ""
-
-
-@asynccontextmanager
-async def limited_server() -> AsyncIterator[int]:
-    app = RequestLimits(Starlette(), max_body=LIMIT, authorize=admit)
-    with listening("127.0.0.1", 0) as listener:
-        server = server_of(app)
-        running = asyncio.create_task(server.serve(sockets=[listener]))
-        yield listener.getsockname()[1]
-        server.stop()
-        await running
-
-
-def send_all_first(port: int, head: str, body: bytes) -> bytes:
-    """Send the whole request before reading: what the server answers until it closes the connection."""
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
-        connection.sendall(f"POST {head}\r\nhost: x\r\n\r\n".encode() + body)
-        answer = b""
-        while piece := connection.recv(65_536):
-            answer += piece
-        return answer
-
-
-CHUNKED = b"%x\r\n%b\r\n0\r\n\r\n" % (len(BODY), BODY)
-
-
-@pytest.mark.parametrize(
-    ("head", "body", "status"),
-    [
-        (f"/ HTTP/1.1\r\ncontent-length: {len(BODY)}", BODY, b"413"),
-        ("/ HTTP/1.1\r\ntransfer-encoding: chunked", CHUNKED, b"413"),
-        (f"/unknown HTTP/1.1\r\ncontent-length: {len(BODY)}", BODY, b"401"),
-    ],
-)
-async def test_a_client_that_sends_all_first_reads_why_it_was_refused(
-    head: str, body: bytes, status: bytes
-) -> None:
-    async with limited_server() as port:
-        answer = await asyncio.to_thread(send_all_first, port, head, body)
-        assert answer.startswith(b"HTTP/1.1 " + status)
-        assert answer.endswith(b"}}")
-        async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
-            path, _, _ = head.partition(" ")
-            assert (await client.post(path, content=body)).status_code == int(status)
-
-
-async def test_a_refused_body_without_an_end_is_not_read_for_good(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "MOST_DISCARDED", 2_000_000)
-    monkeypatch.setattr(limits, "NEXT_PIECE_SECONDS", 0.2)
-    head = f"/ HTTP/1.1\r\ncontent-length: {len(BODY)}"
-    async with limited_server() as port:
-        answer = await asyncio.to_thread(send_all_first, port, head, b"slow")
-        assert answer.startswith(b"HTTP/1.1 413")
-        with pytest.raises(OSError, match=r"reset|closed|pipe"):
-            await asyncio.to_thread(send_all_first, port, head, BODY)
