@@ -222,9 +222,16 @@ class Settings(BaseSettings):
     """How the reply's JSON is asked for: by json_schema with every call, as a JSON object, or by the prompt
     alone. Unset is the provider's: a schema where one is enforced, beside tools at OpenAI only. Set it where
     replies come as broken JSON."""
+    transcriber: Annotated[str, AfterValidator(model_address.checked)] | None = None
+    """What hears voice messages in Discord and Slack: `NAME@https://base/v1`, `NAME@PROVIDER`, or NAME alone
+    at the model's server, which has OpenAI's `/audio/transcriptions`; `off` for nothing. Unset:
+    `gpt-4o-mini-transcribe` where OpenAI's model answers. Set it to a server of your own."""
+    transcriber_key: SecretStr | None = None
+    """The key of that server; unset is the model's, if it is the same server. Set it for another provider."""
     images: bool | None = None
-    """Whether the model can see, so that pictures a client sends are shown to it. Unset: OpenAI's can. Set it
-    where a local model sees."""
+    """Whether the model can see, so that pictures are shown to it. Unset: OpenAI's can, a server on this
+    machine where llama.cpp says so, and others are tried with the pictures of Discord and Slack. Set it where
+    a local model sees, or a client's pictures are for another provider's."""
     model_timeout: Annotated[float, Field(gt=0)] = 60.0
     """Seconds to wait for a model's whole answer, and in a stream for its first piece and each next one; a
     call that takes longer is not tried again. Raise it for a slow machine."""

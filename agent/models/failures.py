@@ -1,5 +1,6 @@
 """Explains why a model call failed, to the person who set up the model."""
 
+import re
 from urllib.parse import urlsplit, urlunsplit
 
 import openai
@@ -22,6 +23,10 @@ WORTH_RETRYING = frozenset({408, 429, 500, 502, 503, 504})
 """HTTP statuses of temporary errors."""
 BROKEN_OFF = frozenset({"RemoteProtocolError", "ReadError", "WriteError"})
 """Errors of httpx once a connection was there. The client imports it under either of two names."""
+
+
+_FORBIDDEN = re.compile(r"polic|safe|moderat|harm|violat|sensitiv|inappropriate", re.I)
+"""Words of a refusal for what an image shows."""
 
 
 class ExplainedFailure(AgentsException):
@@ -128,6 +133,17 @@ def worth_retrying(error: Exception) -> bool:
     if no_money(error) or too_long(error):
         return False
     return error.status_code in WORTH_RETRYING or error.code == "tool_use_failed"
+
+
+def refuses_images(error: Exception) -> bool:
+    """Return whether a server may have refused a request for the images in it, whatever they show. Some say
+    so with 500."""
+    if not isinstance(error, openai.APIStatusError) or too_long(error) or no_money(error):
+        return False
+    words, status = server_words(error), error.status_code
+    if status in (401, 403, *WORTH_RETRYING - {500}) or _FORBIDDEN.search(words):
+        return False
+    return status < 500 or "image" in words.casefold()
 
 
 def _first_line(text: str, settings: Settings) -> str:

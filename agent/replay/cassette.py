@@ -15,6 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from agent.errors import BadInput, ModelError, ModelRejected, ModelUnavailable
 from agent.models.choice.fallback import ChangedOver
 from agent.models.failures import ExplainedFailure
+from agent.models.pictures import without_lost_pictures
 from agent.tracing.render.text import parsed_json
 from agent.tracing.trace import TURN, Trace, last_attempt, read_data, usage_of, was_stopped
 from agent.turn.context.gather import BuiltContext
@@ -70,11 +71,17 @@ class RecordedModel(Model):
         return self._live if self._live and not self._recorded.remaining_steps else self._recorded
 
     async def get_response(self, *args: Any, **request: Any) -> ModelResponse:
-        return await self._next().get_response(*args, **request)
+        return await self._next().get_response(*_without_lost(args), **request)
 
     async def stream_response(self, *args: Any, **request: Any) -> AsyncIterator[Any]:
-        async for event in self._next().stream_response(*args, **request):
+        async for event in self._next().stream_response(*_without_lost(args), **request):
             yield event
+
+
+def _without_lost(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the arguments of a call without the pictures that the trace does not hold."""
+    system, items, *others = args
+    return (system, without_lost_pictures(items) if isinstance(items, list) else items, *others)
 
 
 def _steps(calls: Sequence[Span], trace: Trace, most: int | None) -> list[ModelStep]:

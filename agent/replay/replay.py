@@ -92,6 +92,10 @@ async def replay(pet: Companion, whole: TraceWithJobs, options: ReplayOptions | 
     finally:
         await chosen.close()
     found = [one async for one in found_otherwise(pet, trace, after)] if reading else []
+    if live and built.prompt.client.shows_pictures:
+        found.append(
+            Difference("the pictures", "are not in the trace, so the model is not shown them", "", "")
+        )
     found += differences(trace, after)
     if whole.jobs and not live:
         consolidating = await parts.models.consolidating()

@@ -36,10 +36,11 @@ from agent.models.choice.fallback import (
     tries_again,
     without_provider_state,
 )
-from agent.models.failures import NO_ANSWER
+from agent.models.failures import NO_ANSWER, refuses_images
+from agent.models.pictures import PICTURES, with_whole_pictures
 from agent.models.wire.incoming import completed, message_item
 from agent.turn.client.our_calls import states_of
-from agent.turn.output.answer import ANSWER_SCHEMA
+from agent.turn.output.answer import ANSWER_SCHEMA, PICTURE_SCHEMA
 from agent.types import Usage
 from agent.types.client import AnswerForm
 from memory.text import storable
@@ -62,10 +63,17 @@ class TurnModel(Model):
         settings_for: Callable[[ChosenModel], ModelSettings] | None = None,
         *,
         as_text: bool = False,
+        pictured: bool = False,
+        may_leave_out: bool = False,
     ) -> None:
         """With a `form` the answer is that JSON object, in place of the usual one; `as_text` it is text. The
-        second model is asked with the settings that `settings_for` returns."""
+        second model is asked with the settings that `settings_for` returns. The answer to a `pictured`
+        message describes its images, which a server that refuses them `may_leave_out`."""
         self._chosen = chosen
+        self._pictured = pictured
+        self._may_leave_out = may_leave_out and pictured
+        self._blinded = False
+        """Whether the model is asked without the images that it has just refused."""
         self._settings_for = settings_for
         self._as_text = as_text
         self._failed: tuple[ChosenModel, Exception] | None = None
@@ -118,7 +126,7 @@ class TurnModel(Model):
 
     async def _response(self, asked: "_Asked", *more: Any, **rest: Any) -> ModelResponse:
         with asked.recorded(self._chosen.name) as call, _readable(self._chosen):
-            response = await self._chosen.model.get_response(*asked.arguments, *more, **rest)
+            response = await self._chosen.model.get_response(*self._sent(asked), *more, **rest)
             call.answered(response.output, response.usage)
         self._count(response.output, response.usage)
         return response
@@ -161,7 +169,7 @@ class TurnModel(Model):
             asked = again
 
     async def _events(self, asked: "_Asked", *more: Any, **rest: Any) -> AsyncGenerator[Any]:
-        events = self._chosen.model.stream_response(*asked.arguments, *more, **rest)
+        events = self._chosen.model.stream_response(*self._sent(asked), *more, **rest)
         done, written, ends = list[Any](), "", None
         begun = whole = False
         try:
@@ -198,9 +206,34 @@ class TurnModel(Model):
         """The model that is asked now."""
         return self._chosen.name
 
+    def _sent(self, asked: "_Asked") -> tuple[Any, ...]:
+        """Return the arguments of a call. A model that the program brought gets whole pictures."""
+        brought = self._chosen.brought and PICTURES.get()
+        return (asked._replace(input=with_whole_pictures(asked.input)) if brought else asked).arguments
+
+    @property
+    def sees(self) -> bool:
+        """Whether the model that is asked now is shown images."""
+        return self._chosen.sees
+
+    def _leaves_out(self, error: Exception) -> bool:
+        """Return whether the model is asked again, without the images that it may have refused. That it sees
+        none is known from then on, unless it refuses this too, or what the images show."""
+        fit = self._chosen.fit
+        if fit is None or not self._may_leave_out:
+            return False
+        if fit.sees and refuses_images(error):
+            self._blinded, fit.sees = True, False
+            return True
+        if self._blinded:
+            self._blinded, fit.sees = False, True
+        return False
+
     async def _next_try(self, error: Exception, items: Any) -> None:
         """Wait before the model is asked once more, or ask the second one from now on. Raises the error where
         neither is called for."""
+        if self._leaves_out(error):
+            return
         self._tries += 1
         if tries_again(self._chosen, error, self._tries):
             await asyncio.sleep(pause_before(error, self._tries))
@@ -242,7 +275,8 @@ class TurnModel(Model):
         if as_text or self._chosen.structured != "schema" or offered:
             return None
         if self.form is None:
-            return ANSWER_SCHEMA if self._chosen.bounded else ANSWER_SCHEMA.without_bounds
+            schema = PICTURE_SCHEMA if self._pictured else ANSWER_SCHEMA
+            return schema if self._chosen.bounded else schema.without_bounds
         form = self.form
         return RequestedSchema(form.name, form.schema, strict=form.strict) if form.schema else None
 
@@ -275,6 +309,7 @@ class TurnModel(Model):
         """
         self.calls += 1
         self._tries = 0
+        self._blinded = False
         if asked.last:
             return [item for item in output if not isinstance(item, ResponseFunctionToolCall)]
         for item in tool_calls(output):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select
+from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent.turn.consolidation_due import ConsolidationDue
@@ -15,6 +15,7 @@ from agent.turn.output.answer import Answer
 from agent.turn.store_memories_job import STORE_MEMORIES, store_memories_payload
 from agent.types import ReceivedMessage, TurnRequest
 from agent.types.client import Item, items_as_json
+from agent.types.pictures import with_description
 from memory.process.spans import new_id
 from memory.records import ForgetCandidate, Hit, Message
 from memory.sql.jobs.job import Job
@@ -22,6 +23,7 @@ from memory.sql.messages.client_calls import keep_calls
 from memory.sql.messages.message_rows import missing
 from memory.sql.messages.reply_sources import ReplySources
 from memory.sql.rests_on import How
+from memory.sql.tables import messages
 
 if TYPE_CHECKING:
     from agent.wiring.components import Components
@@ -81,6 +83,8 @@ class AnswerStore:
             reply = await self._store_reply(connection, received, sources, answer.message, now, asks)
             if reply is None and await missing(connection, [str(received.id)]):
                 return Stored()
+            if reply and answer.seen:
+                await _describe_pictures(connection, str(received.id), answer.seen)
             traced: dict[str, Any] = {"trace": trace} if reply else {}
             job, due = None, None
             if reply and answer.memories:
@@ -137,6 +141,15 @@ class AnswerStore:
         items = items_as_json().dump_python((*(client.after if client else ()), *calls))
         if not await connection.scalar(select(lost.holds), lost.values):
             await keep_calls(connection, str(received.id), items, sources.ids)
+
+
+async def _describe_pictures(connection: AsyncConnection, id: str, description: str) -> None:
+    """Note with a message what its pictures show, in the caller's transaction."""
+    this = messages.c.id == id
+    text = await connection.scalar(select(messages.c.text).where(this))
+    # That `seq` is set, to what it is, has the change logged for the index.
+    noted = {"text": with_description(text or "", description), "seq": messages.c.seq}
+    await connection.execute(update(messages).where(this).values(noted))
 
 
 def message_of(request: TurnRequest, follows: str | None) -> Message:

@@ -147,7 +147,16 @@ async def run_agent(
     agent.model_settings = chosen.settings.resolve(parameters(settings))
     agent.input_guardrails = [one for one in added.guardrails if isinstance(one, InputGuardrail)]
     agent.output_guardrails = [one for one in added.guardrails if isinstance(one, OutputGuardrail)]
-    model = TurnModel(chosen, settings.max_turns, client.form, settings_for, as_text=narrow)
+    pictured = client.shows_pictures
+    model = TurnModel(
+        chosen,
+        settings.max_turns,
+        client.form,
+        settings_for,
+        as_text=narrow,
+        pictured=pictured,
+        may_leave_out=client.pictures_optional,
+    )
     earlier = [str(item["content"]) for item in said[:-1] if "content" in item]
     run = _Run(turn, [tool.name for tool in agent.tools], on_event, earlier, narrow, model.states)
     config = copy(_CONFIG)
@@ -172,7 +181,7 @@ async def run_agent(
         raise
     most = client.sampling.max_tokens
     return AgentResult(
-        answer=answer,
+        answer=answer if pictured and model.sees else replace(answer, seen=""),
         model=model.name,
         tools=tuple(run.called),
         calls=model.calls,

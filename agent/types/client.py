@@ -27,6 +27,10 @@ AN_IMAGE = "[an image]"
 of an earlier message."""
 
 
+PICTURE_URL = ("data:", "https://")
+"""How the URL of an image begins that the model is shown."""
+
+
 @dataclass(frozen=True, slots=True)
 class Said(Revalidated):
     """A message in the client's copy of the conversation."""
@@ -134,6 +138,14 @@ class ClientTurn(Revalidated):
     """Whether the client says that its conversation begins with the message."""
     question: str = ""
     """The message's name with the client, as an origin."""
+
+    pictures_optional: bool = False
+    """Whether a model that sees no images answers without them, and is told so; else they are refused."""
+
+    @property
+    def shows_pictures(self) -> bool:
+        """Whether the message has images that the model may be shown."""
+        return any(url.startswith(PICTURE_URL) for url in self.images)
 
     @property
     def memory_tools(self) -> list[str]:

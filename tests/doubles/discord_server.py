@@ -129,6 +129,8 @@ class DiscordServer:
         self.threads: dict[int, int] = {}
         """Thread → its channel."""
         self.files: dict[str, bytes] = {}
+        self.fetched: list[str] = []
+        """The names of files that were asked for."""
         self.forget_guild = False
         """READY names no servers, though messages come from them."""
         self.connected = asyncio.Event()
@@ -429,7 +431,8 @@ class DiscordServer:
         return answer
 
     async def _file(self, request: web.Request) -> web.Response:
-        content = self.files.get(request.match_info["name"])
+        self.fetched.append(name := request.match_info["name"])
+        content = self.files.get(name)
         return web.Response(body=content, status=404 if content is None else 200)
 
     def _application(self) -> Json:

@@ -57,6 +57,10 @@ class Posted:
         self.versions.append(text)
 
 
+def _reaction(arguments: dict[str, Any]) -> tuple[str, str, str]:
+    return arguments["channel"], arguments["timestamp"], arguments["name"]
+
+
 def buttons_of(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The buttons in these blocks, in order."""
     inside = [
@@ -88,6 +92,12 @@ class SlackServer:
         """Person → time zone."""
         self.files: dict[str, tuple[str, bytes]] = {}
         """Path → content type and content."""
+        self.fetched: list[str] = []
+        """The paths of files that were asked for."""
+        self.moved: dict[str, str] = {}
+        """Path of a file → the address to which Slack sends on."""
+        self.reactions: list[tuple[str, str, str]] = []
+        """(channel, message, emoji) of the bot's that are there."""
         self.told: dict[str, list[dict[str, Any]]] = {}
         """File → what `files.info` tells of it, one after the other; the last stays."""
         self.acknowledged: list[str] = []
@@ -378,7 +388,10 @@ class SlackServer:
     async def _file(self, request: web.Request) -> web.Response:
         if request.headers.get("Authorization") != f"Bearer {BOT_TOKEN}":
             return web.Response(text="<html>sign in</html>", content_type="text/html")
-        kind, content = self.files[request.match_info["name"]]
+        self.fetched.append(name := request.match_info["name"])
+        if there := self.moved.get(name):
+            return web.Response(status=302, headers={"location": there})
+        kind, content = self.files[name]
         return web.Response(body=content, content_type=kind)
 
     async def _respond(self, request: web.Request) -> web.Response:
@@ -447,6 +460,16 @@ class SlackServer:
         if arguments["status"] not in ("active", "processing", "suspended", "closed"):
             raise Refused("invalid_arguments")
         self.statuses.append((arguments["channel_id"], arguments["thread_ts"], arguments["status"]))
+
+    def reactions_add(self, arguments: dict[str, Any]) -> None:
+        if (reaction := _reaction(arguments)) in self.reactions:
+            raise Refused("already_reacted")
+        self.reactions.append(reaction)
+
+    def reactions_remove(self, arguments: dict[str, Any]) -> None:
+        if (reaction := _reaction(arguments)) not in self.reactions:
+            raise Refused("no_reaction")
+        self.reactions.remove(reaction)
 
     def auth_test(self, _: dict[str, Any]) -> dict[str, Any]:
         return {"bot_id": BOT_ID, "team": "Acme", "team_id": TEAM, "user_id": BOT, "user": "hachi"}

@@ -18,6 +18,7 @@ from agent.models.choice.providers import (
     api_of,
     base_url_of,
     is_local,
+    may_see,
     provider_of,
     schema_beside_tools,
     structured_of,
@@ -61,6 +62,11 @@ class ChosenModel:
     """How often a call that failed is made again."""
     fallback: "ChosenModel | None" = None
     """Asked where this one does not answer; see `agent/models/choice/fallback.py`."""
+
+    @property
+    def sees(self) -> bool:
+        """Whether it may be shown images, as far as that is known."""
+        return self.fit.sees if self.fit else bool(self.source.images)
 
     async def close(self) -> None:
         for client in (self.client, self.fallback and self.fallback.client):
@@ -121,6 +127,7 @@ def choose_model(
         short_ids=provider.short_ids,
         people_after_tools=provider.people_after_tools,
         window=settings.context_tokens,
+        sees=may_see(settings),
     )
     slots = SLOTS.setdefault(client, Slots(settings.model_slots or provider.slots or MANY))
     model = BreakerModel(

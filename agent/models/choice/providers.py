@@ -134,6 +134,12 @@ def sees_images(settings: Settings) -> bool:
     return settings.images and not settings.offline
 
 
+def may_see(settings: Settings) -> bool:
+    """Return whether a model may be tried with images that it can do without. Unset, all but those on this
+    machine, which often take no notice of them; a server elsewhere refuses what it cannot take."""
+    return not is_local(settings) if settings.images is None else settings.images
+
+
 def takes_others(settings: Settings) -> bool:
     """Return whether parameters that OpenAI does not have are sent on, as servers of models have many."""
     return api_of(settings) == "chat" and provider_of(settings) is not PROVIDERS["openai"]

@@ -157,7 +157,7 @@ async def _ask_about(chosen: "ChosenModel", settings: Settings) -> None:
     with suppress(openai.OpenAIError, AgentsException):  # it is told where it is asked something
         about = await ask_about(chosen.client, chosen.name, ABOUT_SECONDS)
         if chosen.fit:
-            chosen.fit.learn(about.window, about.tools)
+            chosen.fit.learn(about.window, about.tools, sees=about.sees and settings.images is None)
         if about.slots and settings.model_slots is None:
             SLOTS[chosen.client].become(about.slots)
 

@@ -23,6 +23,8 @@ class About:
     window: int | None = None
     slots: int | None = None
     tools: bool | None = None
+    sees: bool = False
+    """Whether it says that its model sees images."""
 
     def __str__(self) -> str:
         """Return what is known, for a line of `hachi doctor`."""
@@ -49,7 +51,8 @@ async def ask_about(client: openai.AsyncOpenAI, model: str, seconds: float) -> A
     props = await _get(client, f"{root}/props", seconds) or {}
     caps = props.get("chat_template_caps") or {}
     window = _window(props.get("default_generation_settings") or {}) or about.window
-    return About(names, True, window, props.get("total_slots"), caps.get("supports_tools"))
+    sees = (props.get("modalities") or {}).get("vision") is True
+    return About(names, True, window, props.get("total_slots"), caps.get("supports_tools"), sees)
 
 
 def _is(listed: str, model: str) -> bool:

@@ -46,14 +46,16 @@ class Fit:
         short_ids: bool = False,
         people_after_tools: bool = True,
         window: int | None = None,
+        sees: bool = True,
     ) -> None:
         """`limit` is how many tokens an answer may have where a client does not say, under the name that its
         server knows. With `short_ids` those of calls are nine letters and digits; not all servers
         take what people say after the results of tools. `window` is how many tokens
-        a request and its answer may have."""
+        a request and its answer may have. A model that `sees` none gets no images."""
         self._limit = limit
         self.limit_name = limit_name
         self._window = window
+        self.sees = sees
         self._most: int | None = None
         self._refused: set[str] = set()
         """Fields and shapes that the server does not take."""
@@ -75,10 +77,12 @@ class Fit:
         """Whether the window is too small for all rules and tools, so that the short prompt is used."""
         return self._window is not None and self._window < NARROW
 
-    def learn(self, window: int | None, tools: bool | None = None) -> None:
-        """Note the window that the server tells, where no setting does, and whether its template takes
-        tools. One that does not is asked without them, and with the answer's schema in each call."""
+    def learn(self, window: int | None, tools: bool | None = None, *, sees: bool = False) -> None:
+        """Note the window that the server tells, where no setting does, that the model sees, and whether its
+        template takes tools. One that does not is asked without them, and with the answer's schema in each
+        call."""
         self._window = self._window or window
+        self.sees = self.sees or sees
         self._refused |= {"tools"} if tools is False else set()
 
     def room(self, tools: int) -> int | None:

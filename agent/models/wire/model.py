@@ -22,7 +22,7 @@ from agent.models.failures import NO_ANSWER
 from agent.models.wire.errors import ServerError, TooLong, too_long
 from agent.models.wire.fit import Fit
 from agent.models.wire.incoming import Answer, ChatAnswer, ResponsesAnswer, completed, pieces
-from agent.models.wire.out import Asked, chat_body, responses_body
+from agent.models.wire.out import Asked, chat_body, responses_body, without_pictures
 
 MOST_TRIES = 8
 """Of one call before a server that refuses one thing after the other."""
@@ -76,6 +76,7 @@ class WireModel(Model):
         yield _completed(answer)
 
     def _body(self, asked: Asked) -> dict[str, Any]:
+        asked = asked if self._fit.sees else asked._replace(items=without_pictures(asked.items))
         if self.api == "responses":
             return responses_body(self.name, asked)
         return chat_body(self.name, asked, limit_name=self._fit.limit_name, short_ids=self._fit.short_ids)

@@ -23,6 +23,9 @@ _SAMPLING = ("temperature", "top_p", "frequency_penalty", "presence_penalty", "s
 Json = dict[str, Any]
 
 
+NOT_SHOWN = "(There is a picture here. You are not shown it: the model that you are sees none. Say so.)"
+
+
 class Asked(NamedTuple):
     """What a call asks of the model."""
 
@@ -174,6 +177,23 @@ def response_items(items: Iterable[Mapping[str, Any]]) -> list[Json]:
         else:
             sent.append(item)
     return sent
+
+
+def without_pictures(items: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the items with words in place of images."""
+    return with_pictures(items, lambda _: {"type": "input_text", "text": NOT_SHOWN})
+
+
+def with_pictures(items: Iterable[Any], instead: Callable[[str], Json]) -> list[Any]:
+    """Return the items with what stands in place of each image, by its URL."""
+
+    def part(one: Json) -> Json:
+        return instead(one["image_url"]) if one.get("type") == "input_image" else one
+
+    return [
+        {**item, "content": [*map(part, item["content"])]} if isinstance(item.get("content"), list) else item
+        for item in items
+    ]
 
 
 def _content(content: Any) -> Any:

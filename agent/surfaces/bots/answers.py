@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from agent.background.check_ins import AskedAbout
 from agent.background.reminders import words_of
@@ -12,6 +13,7 @@ from agent.companion import Companion
 from agent.models.choice.fallback_settings import asked_elsewhere, fallback_settings
 from agent.models.choice.providers import base_url_of
 from agent.settings import Settings
+from agent.surfaces.bots.attachments.transcriber import Transcriber
 from agent.surfaces.links import MEMORIES, link_to
 from agent.tracing.render.trace import tree, warnings
 from agent.tracing.render.tree import Node
@@ -42,6 +44,7 @@ READERS = (
     "What you tell me in private comes up only in private with you. What you tell me in a channel comes up "
     "in that channel, and in private with you."
 )
+STAYS = "Nothing of it leaves the machine I run on."
 UNKEPT = "Nothing of you, anywhere, as you want. I answer you, and forget it."
 UNKEPT_HERE = "Nothing of you here, as you want. I answer you, and forget it."
 NOTHING = "Nothing that you told me matches this, so nothing is forgotten."
@@ -290,6 +293,13 @@ def models_named(settings: Settings) -> str:
     return f"the model {' or, while it does not answer, '.join(names)}"
 
 
+def _heard_by(settings: Settings) -> str:
+    """Return where voice messages go, in a sentence; empty if nothing hears them."""
+    hears = Transcriber.of(settings)
+    where = hears and urlsplit(hears.base_url).hostname
+    return f" Voice messages and recordings are heard by {hears.model} at {where}." if hears else ""
+
+
 def privacy_answer(settings: Settings, asker: Asker, unkept: Sequence[Place]) -> Answer:
     """Return which data is stored, who may read it, and where it is sent, with buttons to have nothing kept.
     `unkept` is where the asker wants that."""
@@ -299,7 +309,7 @@ def privacy_answer(settings: Settings, asker: Asker, unkept: Sequence[Place]) ->
     labelled = {
         "What I keep": (UNKEPT if PRIVATE in unkept else UNKEPT_HERE) if here else KEPT,
         "Who may read it": READERS,
-        "Where it goes": sent if asked_elsewhere(settings) else "Nothing of it leaves the machine I run on.",
+        "Where it goes": f"{sent if asked_elsewhere(settings) else STAYS}{_heard_by(settings)}",
         "What you can do": f"{prefix}memories shows what I remember and takes it away, {prefix}context and "
         f"{prefix}tasks show the rest, and {prefix}forget-me takes away everything, everywhere.",
     }

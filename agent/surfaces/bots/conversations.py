@@ -13,6 +13,7 @@ from agent.companion import Companion
 from agent.surfaces.bots.errors import describe_error
 from agent.surfaces.bots.platform import IncomingMessage, Platform, continues, should_answer
 from agent.surfaces.bots.turns import Answering, NotShown, Shown, Turns
+from agent.types.pictures import description_in
 from memory.errors import MemoryFault
 from memory.people.places import Listening
 
@@ -113,8 +114,11 @@ class Conversations:
             await self._accept(replace(message, addressed=True))
         else:
             burst, _ = await self._turns.whole([message])
-            _, text = await self._turns.read(burst)
-            if text != sent.message.text:
+            reading = await self._turns.read(burst, sent)
+            if not reading.unchanged:
+                pictured = any(one.kind == "picture" for part in reading.contents for one in part.attachments)
+                noted = description_in(sent.message.text) if pictured else ""
+                text = "\n".join(filter(None, (reading.text, noted)))
                 await self.pet.conversations.reword(sent, text, again=False)
 
     async def deleted(self, origin: str) -> None:
@@ -242,9 +246,8 @@ class Conversations:
         """Tell those whose message still cannot be accepted or answered after a while that it is so. It is
         tried on nevertheless."""
         for origin, (message, error, since) in list(self._failed.items()):
-            if self.pet.clock() - since < LASTING:
-                continue
-            del self._failed[origin]
+            if self.pet.clock() - since < LASTING or self._failed.pop(origin, None) is None:
+                continue  # it is early, or told already
             with suppress(MemoryFault):
                 if (sent := await self.deliveries.sent([origin])) and sent.reply:
                     continue  # another process has answered it

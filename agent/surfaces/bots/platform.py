@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from agent.surfaces.bots.answers import Answer, Item
-from agent.surfaces.bots.attachments import Attachment
+from agent.surfaces.bots.attachments.attachment import Attachment
 from memory.audience import Place
 from memory.people.places import Listening
 
@@ -166,6 +166,9 @@ class Platform(Protocol):
     async def quote(self, line: Line, message: IncomingMessage) -> str:
         """Return the line as `name: text` for who reads the message, with what else it holds in words; empty
         if nothing of it can be told."""
+
+    async def files_of(self, line: Line) -> Sequence[Attachment]:
+        """Return the files that came with the line, and with what it forwards."""
 
     async def show_busy(self, message: IncomingMessage) -> None:
         """Show a typing indicator or a status until it is cancelled. May raise."""

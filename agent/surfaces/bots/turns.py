@@ -6,9 +6,10 @@ from collections import deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from agent.companion import Companion
+from agent.models.wire.out import NOT_SHOWN
 from agent.surfaces.bots.answers import (
     TASK,
     Answer,
@@ -19,15 +20,23 @@ from agent.surfaces.bots.answers import (
     receipt_item,
     task_item,
 )
-from agent.surfaces.bots.attachments import read_attachments
+from agent.surfaces.bots.attachments.attachment import PERCEIVED, Attachment, text_with
+from agent.surfaces.bots.attachments.read import (
+    MAX_PICTURES,
+    AttachmentReader,
+    Read,
+    is_unchanged,
+    joined,
+    together,
+)
 from agent.surfaces.bots.errors import describe_error
 from agent.surfaces.bots.platform import MAX_QUOTED, Content, IncomingMessage, Line, Platform, continues
 from agent.surfaces.bots.streamed_reply import Reply
 from agent.surfaces.links import forget_path
 from agent.types.client import ClientTurn
+from agent.types.pictures import without_description
 from memory.audience import PRIVATE
-from memory.sql.jobs.deliveries import quote_id
-from memory.text import storable
+from memory.sql.jobs.deliveries import Sent, quote_id
 
 log = logging.getLogger("hachi.bots")
 
@@ -80,6 +89,32 @@ class Answering:
             self.limit.reschedule(0)
 
 
+class Reading(NamedTuple):
+    """What messages hold that are answered together."""
+
+    contents: Sequence[Content]
+    text: str
+    """All of it as one text."""
+    files: Read
+    unchanged: bool = False
+    """Whether the text is what is stored of them."""
+
+
+class _Around(NamedTuple):
+    """What stands around a message."""
+
+    text: str
+    quotes: tuple[str, ...]
+    """The ids by which a trace is found that shows it."""
+    files: Read
+    attachments: Sequence[Attachment]
+
+
+async def _faults(faults: Sequence[str], *_: object) -> str:
+    """Return the end of a reply that says which files could not be read."""
+    return "\n".join(f"_{fault}_" for fault in faults)
+
+
 @dataclass(eq=False)
 class Turns:
     pet: Companion
@@ -87,6 +122,7 @@ class Turns:
     _told: deque[tuple[Any, ...]] = field(default_factory=lambda: deque(maxlen=MAX_TOLD))
 
     def __post_init__(self) -> None:
+        self.files = AttachmentReader.of(self.pet.settings)
         self.deliveries = self.pet.conversations.deliveries
 
     async def answer(self, turn: Answering) -> Shown | None:
@@ -169,34 +205,62 @@ class Turns:
         finally:
             turn.limit = None
 
-    async def read(self, burst: Sequence[IncomingMessage]) -> tuple[list[Content], str]:
-        """Return what the messages hold, and all of it as one text."""
+    async def read(self, burst: Sequence[IncomingMessage], sent: Sent | None) -> Reading:
+        """Return what the messages hold. Of what was `sent` before nothing is heard again, and nothing at all
+        fetched if it has its reply."""
         contents = [await self.platform.read(part) for part in burst]
-        texts = [
-            "\n\n".join(filter(None, (one.text, await read_attachments(one.attachments)))) for one in contents
-        ]
-        return contents, storable("\n".join(filter(None, texts))).strip()
+        stored = without_description(sent.message.text) if sent else ""
+        if sent and is_unchanged(stored, [(one.text, one.attachments) for one in contents]):
+            answered = sent.reply is not None
+            files = Read() if answered else (await self._files(contents, heard=True))[1]
+            return Reading(contents, stored, files, unchanged=True)
+        places, files = await self._files(contents)
+        return Reading(contents, joined(places), files)
+
+    async def _files(
+        self, contents: Sequence[Content], *, heard: bool = False
+    ) -> tuple[list[tuple[str, Sequence[str]]], Read]:
+        """Read the files of messages; return each text with the places of its files, and what they hold."""
+        reads, sees = list[Read](), await self._sees()
+        for one in contents:
+            left = MAX_PICTURES - sum(len(read.pictures) for read in reads)
+            reads.append(await self.files.read(one.attachments, sees=sees, pictures=left, heard=heard))
+        return [(one.text, read.places) for one, read in zip(contents, reads, strict=True)], together(reads)
+
+    async def _sees(self) -> bool:
+        """Return whether a model that may answer is shown pictures."""
+        model = (await self.pet.runtime()).turn.model
+        return model.sees or bool(model.fallback and model.fallback.sees)
 
     async def _stream(self, burst: list[IncomingMessage], reply: Reply) -> Final | None:
         message, origins = burst[-1], [part.origin for part in burst if part.origin]
-        contents, text = await self.read(burst)
-        if sent := await self.deliveries.sent(origins):
-            if sent.message.text != text:
-                await self.pet.conversations.reword(sent, text, again=True)
-            elif sent.reply:  # perhaps not shown before the process or the connection was lost
-                return None if sent.posts else Final(sent.reply.text, id=sent.reply.id)
-        around, quotes = await self._around(burst[0], contents)
+        sent = await self.deliveries.sent(origins)
+        reading = await self.read(burst, sent)
+        contents = reading.contents
+        if sent and not reading.unchanged:
+            await self.pet.conversations.reword(sent, reading.text, again=True)
+        elif sent and sent.reply:  # perhaps not shown before the process or the connection was lost
+            return None if sent.posts else Final(sent.reply.text, id=sent.reply.id)
+        around = await self._around(burst[0], contents, MAX_PICTURES - len(reading.files.pictures))
+        files = together([reading.files, around.files])
+        client = ClientTurn(
+            images=files.pictures or await self._not_shown([*contents, around]),
+            pictures_optional=True,
+            replies_to=around.text,
+            quoted=around.quotes,
+        )
         if contents[-1].zone:
             await self.pet.people.note_zone(contents[-1].zone, user=message.user)
         began = self.pet.clock()
         async with self.pet.stream(
-            text,
+            reading.text,
             user=message.user,
             place=message.place,
             conversation=message.conversation,
             author=contents[-1].author,
             origins=origins,
-            client=ClientTurn(replies_to=around, quoted=quotes) if around else None,
+            client=client if client.images or client.replies_to else None,
+            ending=partial(_faults, files.faults),
             settle=True,
         ) as stream:
             async for piece in stream:
@@ -214,11 +278,17 @@ class Turns:
         text, trace = answer.message.strip() or "…", answer.trace_id or ""
         return Final(text, receipts, question, answer.message_id, trace)
 
+    async def _not_shown(self, read: Sequence["Content | _Around"]) -> tuple[str, ...]:
+        """Return what a model that sees nothing is told of pictures, if there are some."""
+        pictured = any(one.kind == "picture" for part in read for one in part.attachments)
+        blind = pictured and not await self._sees() and not self.pet.settings.offline
+        return (NOT_SHOWN,) if blind else ()
+
     async def _around(
-        self, message: IncomingMessage, contents: Sequence[Content]
-    ) -> tuple[str, tuple[str, ...]]:
+        self, message: IncomingMessage, contents: Sequence[Content], pictures: int
+    ) -> "_Around":
         """Return what others wrote in the thread and in what is replied to, which the model is shown for this
-        answer alone, and the ids by which a trace is found that shows it."""
+        answer alone, with so many pictures at most."""
         replied = {one.replies_to.origin: one.replies_to for one in contents if one.replies_to}
         title, before = await self._thread(message, replied)
         texts, left = {}, MOST_AROUND
@@ -228,13 +298,22 @@ class Turns:
             if text := (await self.platform.quote(line, message))[: min(left, MAX_QUOTED)]:
                 texts[line.origin] = text
                 left -= len(text)
+        attachments, reads, sees = list[Attachment](), list[Read](), await self._sees()
+        first = before[:1] if before and not await self.is_known(message) else []
+        for line in [one for one in (*replied.values(), *first) if one.origin in texts]:
+            found = [one for one in await self.platform.files_of(line) if one.kind in PERCEIVED]
+            attachments += (files := [one for one in found if not one.words])  # else its text has them
+            left = pictures - sum(len(one.pictures) for one in reads)
+            reads.append(await self.files.read(files, sees=sees, pictures=left))
+            texts[line.origin] = text_with(texts[line.origin], reads[-1].places)
         told = [f"The thread is called “{title}”."] if title else []
         if thread := [texts[line.origin] for line in before if line.origin in texts]:
             told += ["Before it in the thread:", *thread]
         if answered := [texts[origin] for origin in replied if origin in texts]:
             told += [*["It replies to:"] * bool(told), *answered]
         rows = [await self.pet.components.transcript.sent_as(origin) for origin in replied]
-        return "\n".join(told), (*map(quote_id, texts), *(row[0] for row in rows if row))
+        quotes = (*map(quote_id, texts), *(row[0] for row in rows if row))
+        return _Around("\n".join(told), quotes, together(reads), attachments)
 
     async def _thread(self, message: IncomingMessage, without: Collection[str]) -> tuple[str, list[Line]]:
         """Return the title of the message's thread, and of its lines those that were said to others. The rest
@@ -264,5 +343,6 @@ class Turns:
         return await self.pet.conversations.exists(message.queue, user=message.user, place=message.place)
 
     async def forget(self, origin: str) -> None:
+        self.files.forget()
         if receipt := await self.pet.conversations.forget_sent(origin):
             log.info("%s was deleted by its author: %d memories forgotten", origin, len(receipt.memories))

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from agent.types.client import Said
+from agent.types.pictures import without_description
 from memory.records import Message
 from memory.text import storable
 
@@ -26,11 +27,12 @@ ROOT = -1
 EXCHANGE = ("user", "assistant")
 
 Key = tuple[str, str]
-"""The role and the text of a message; two that share them are the same."""
+"""The role and the text of a message, without what was noted of its pictures; two that share them are the
+same."""
 
 
 def key_of(message: Said | Message) -> Key:
-    return message.role, storable(message.text).strip()
+    return message.role, without_description(storable(message.text).strip())
 
 
 def is_same(first: Key, second: Key) -> bool:

@@ -16,7 +16,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent.turn.client.alignment import MOST_MESSAGES, ROOT, Alignment, Key, align, is_same, key_of, parents
 from agent.types import TurnRequest
-from agent.types.client import ClientTurn, Item, Said
+from agent.types.client import PICTURE_URL, ClientTurn, Item, Said
+from agent.types.pictures import description_in
 from memory.audience import PRIVATE, user_key
 from memory.forgetting.hiding import replace_messages, restore_messages
 from memory.forgetting.rewording import move_to, reword
@@ -137,10 +138,11 @@ def compared(stored: Sequence[Message], client: ClientTurn, text: str) -> Compar
     if not (found.path or client.begins):
         last = next((one.id for one in reversed(stored) if not one.gone), "")
         return Compared(client.history, bool(last), follows=last)
-    ids = {at: stored[here].id for at, here in found.pairs.items()}
+    there = {at: stored[here] for at, here in found.pairs.items()}
+    ids = {at: one.id for at, one in there.items()}
     before = [stored[here].id for at, here in sorted(found.path.items()) if at < asked]
     return Compared(
-        history=tuple(_with_ids(client.history or (), ids)),
+        history=tuple(_as_stored(client.history or (), there)),
         question=ids.get(asked),
         follows=before[-1] if before else "",
         hidden=frozenset(stored[at].id for at in found.hidden),
@@ -155,19 +157,26 @@ def _changes(stored: Sequence[Message], alignment: Alignment, sent: Sequence[Sai
     for at, here in sorted(alignment.changed.items()):
         answers = (stored[one].id for one in alignment.pairs.values() if before[one] == here)
         if stored[here].role == "user":
-            yield Change(stored[here], storable(sent[at].text), None, tuple(answers))
+            noted = description_in(stored[here].text) if sent[at].images else ""
+            text = "\n".join(filter(None, (storable(sent[at].text), noted)))
+            yield Change(stored[here], text, None, tuple(answers))
         elif before[here] != ROOT:
             yield Change(stored[here], storable(sent[at].text), stored[before[here]])
     for at, here in alignment.answers.items():
         yield Change(None, storable(sent[at].text), stored[here])
 
 
-def _with_ids(history: Iterable[Item], ids: Mapping[int, str]) -> Iterator[Item]:
-    """Yield the items; messages with the ids that they have in the transcript, by their position."""
+def _as_stored(history: Iterable[Item], there: Mapping[int, Message]) -> Iterator[Item]:
+    """Yield the items; messages with the ids that they have in the transcript, by their position, and with
+    what it notes of pictures that are not shown any more."""
     at = 0
     for item in history:
         if isinstance(item, Said):
-            item = replace(item, id=ids.get(at, ""))
+            stored = there.get(at)
+            item = replace(item, id=stored.id if stored else "")
+            noted = description_in(stored.text) if stored else ""
+            if noted and not any(url.startswith(PICTURE_URL) for url in item.images):
+                item = replace(item, images=(noted,))
             at += 1
         yield item
 

@@ -35,7 +35,8 @@ def checked(request: TurnRequest, settings: Settings, *, stand_in: bool) -> Turn
         raise BadInput("the message is empty")
     client = request.client
     if client:
-        client = _last_images(client) if sees_images(settings) else _without_old_images(client)
+        sees = sees_images(settings) or client.pictures_optional
+        client = _last_images(client) if sees else _without_old_images(client)
         if stand_in and client.form:
             raise BadInput(
                 "response_format: the rule-based stand-in cannot shape its answers; set up a model"
@@ -77,7 +78,7 @@ def _without_images(item: Item) -> Item:
 
 def _check_parameters(client: ClientTurn, settings: Settings) -> None:
     """Raise BadInput for what the model that is set up cannot do."""
-    if client.images and not sees_images(settings):
+    if client.images and not (client.pictures_optional or sees_images(settings)):
         raise BadInput("messages: the model is shown no images; set HACHI_IMAGES=true where it can see")
     if client.sampling.seed is not None and api_of(settings) == "responses" and not settings.offline:
         raise BadInput("seed: the model is asked over the Responses API, which takes none")

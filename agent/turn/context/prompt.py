@@ -30,7 +30,7 @@ from agent.turn.context.user_snippet import (
     snippet_lines,
 )
 from agent.types.budget import SUMMARY_BUDGET, Budget
-from agent.types.client import Called, ClientTurn, Item, Returned, Said
+from agent.types.client import PICTURE_URL, Called, ClientTurn, Item, Returned, Said
 from memory.audience import Place
 from memory.documents.quote import LABEL
 from memory.people.profile import UserContext
@@ -245,12 +245,12 @@ def _cost(shown: dict[str, Any]) -> str:
 
 def _with_images(message: dict[str, Any], images: Sequence[str]) -> dict[str, Any]:
     """Return the message with images, in the form of the Responses API, and the names of others below it."""
-    names = (name for name in images if not name.startswith(("data:", "https://")))
+    names = (name for name in images if not name.startswith(PICTURE_URL))
     text = "\n".join(dict.fromkeys((message["content"], *names)))  # of an image alone it is the text already
     seen = [
         {"type": "input_image", "image_url": url, "detail": "auto"}
         for url in images
-        if url.startswith(("data:", "https://"))
+        if url.startswith(PICTURE_URL)
     ]
     return message | {"content": [{"type": "input_text", "text": text}, *seen] if seen else text}
 
@@ -259,7 +259,8 @@ def _form(context: PromptContext) -> str:
     """Say which JSON the answer is: ours, or what a program wants."""
     form = context.client.form
     if form is None:
-        return "" if context.narrow else read("answer_form")
+        described = f"\n{read('pictures')}" if context.client.shows_pictures else ""
+        return "" if context.narrow else f"{read('answer_form')}{described}"
     schema = json.dumps(form.schema, ensure_ascii=False)
     wanted = f"one JSON object that fits this JSON schema: {schema}" if form.schema else "one JSON object."
     return render("form", form=wanted)

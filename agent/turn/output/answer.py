@@ -11,6 +11,7 @@ from pydantic.dataclasses import dataclass
 
 from agent.models.ask import OPTIONAL, RequestedSchema, list_of, short_text, strict_object
 from agent.models.json_objects import CUT, objects_in, simple_keys
+from agent.types.pictures import LONGEST
 from memory.records import DEFAULT_IMPORTANCE, Draft, MemoryType
 from memory.text import readable
 
@@ -128,14 +129,19 @@ def _message(value: object) -> str:
     return "" if value is None or isinstance(value, bool) else str(value)
 
 
+def _description(value: object) -> str:
+    """Return a description that was written as a string, or in parts."""
+    return "; ".join(filter(None, map(text_of, _items_of(value))))
+
+
 def _requests(value: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(draft.content for draft in drafts_in(value)))[:MOST_FORGET]
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The message for the user, the memories to store, and what the person asked to forget, in a sentence
-    each. Nothing is forgotten until they confirm."""
+    """The message for the user, the memories to store, what the person asked to forget, in a sentence each,
+    and a line on what their pictures show. Nothing is forgotten until they confirm."""
 
     message: Annotated[str, BeforeValidator(_message)] = _named(
         "message reply response answer msg finalanswer finalreply finalresponse", ""
@@ -144,34 +150,38 @@ class Answer:
         "memories memory newmemories memoriestostore facts newfacts", ()
     )
     forget: Annotated[tuple[str, ...], BeforeValidator(_requests)] = _named("forget", ())
+    seen: Annotated[str, BeforeValidator(_description)] = _named(
+        "seen picture pictures image images imagedescription picturedescription", ""
+    )
 
 
-ANSWER_SCHEMA = RequestedSchema(
-    "answer",
-    strict_object(
-        message=short_text(1_200, "What the user sees."),
-        memories=list_of(
-            3,
-            strict_object(
-                content=short_text(160, "One fact, understood on its own."),
-                subjects=list_of(
-                    4, short_text(LONGEST_SUBJECT), "Flat lower-case tags: who and what it is about."
-                ),
-                ttl=short_text(10, "How long it holds: 1h, 1d, 7d, 30d, 2w. null is for ever.") | OPTIONAL,
-                type={"enum": [*get_args(MemoryType)], "type": "string"},
-                importance={"type": "number", "description": "0.0 to 1.0."},
-                replaces=short_text(36, "The id of the memory that this one corrects.") | OPTIONAL,
+_FIELDS = {
+    "message": short_text(1_200, "What the user sees."),
+    "memories": list_of(
+        3,
+        strict_object(
+            content=short_text(160, "One fact, understood on its own."),
+            subjects=list_of(
+                4, short_text(LONGEST_SUBJECT), "Flat lower-case tags: who and what it is about."
             ),
-            "New facts worth keeping about the user and the people around them. Often empty.",
+            ttl=short_text(10, "How long it holds: 1h, 1d, 7d, 30d, 2w. null is for ever.") | OPTIONAL,
+            type={"enum": [*get_args(MemoryType)], "type": "string"},
+            importance={"type": "number", "description": "0.0 to 1.0."},
+            replaces=short_text(36, "The id of the memory that this one corrects.") | OPTIONAL,
         ),
-        forget=list_of(
-            2,
-            short_text(160),
-            "What the user asks to forget, one sentence each, in the words they told it in. "
-            "Nearly always empty.",
-        ),
+        "New facts worth keeping about the user and the people around them. Often empty.",
     ),
+    "forget": list_of(
+        2,
+        short_text(160),
+        "What the user asks to forget, one sentence each, in the words they told it in. Nearly always empty.",
+    ),
+}
+ANSWER_SCHEMA = RequestedSchema("answer", strict_object(**_FIELDS))
+PICTURE_SCHEMA = RequestedSchema(
+    "answer", strict_object(**_FIELDS, seen=short_text(LONGEST, "One line: what the pictures show."))
 )
+"""Of an answer to a message with pictures."""
 ANSWER = TypeAdapter(Answer)
 
 
@@ -218,4 +228,5 @@ def joined(parts: Sequence[Answer]) -> Answer:
         next((part.message for part in reversed(parts) if part.message), ""),
         drafts_in([part.memories for part in parts]),
         tuple(text for part in parts for text in part.forget),
+        next((part.seen for part in reversed(parts) if part.seen), ""),
     )

@@ -29,7 +29,8 @@ def without_echo(answer: Answer, rendered: Collection[str] = ()) -> Answer:
     message = until_loop(answer.message)
     if copied(message):
         message = FALLBACK_NOTED if memories else ""
-    return Answer(message, memories, tuple(filterfalse(copied, answer.forget)))
+    forget = tuple(filterfalse(copied, answer.forget))
+    return replace(answer, message=message, memories=memories, forget=forget)
 
 
 def until_loop(text: str) -> str:

@@ -39,7 +39,10 @@ def parse_answer(raw: str, instead: str = FALLBACK) -> Answer:
 def well_formed(raw: str) -> Answer | None:
     """Return the answer if it has exactly the requested form, as nearly always; otherwise None."""
     match _json(raw):
-        case {"message": str(message), "memories": list(), **rest} as fields if rest.keys() <= {"forget"}:
+        case {"message": str(message), "memories": list(), **rest} as fields if rest.keys() <= {
+            "forget",
+            "seen",
+        }:
             answer = ANSWER.validate_python(fields | {"message": readable(message).strip(EDGES)})
             # A key that appears twice contributes both lists, and a message may itself be an envelope.
             if answer.message and not answer.message.startswith("{") and raw.count('"memories"') == 1:

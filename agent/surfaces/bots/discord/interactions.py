@@ -11,7 +11,7 @@ from discord import app_commands
 from agent.companion import Companion
 from agent.errors import HachiError
 from agent.surfaces.bots.answers import Answer, Asker
-from agent.surfaces.bots.attachments import display_name
+from agent.surfaces.bots.attachments.attachment import display_name
 from agent.surfaces.bots.commands import COMMANDS, LISTEN, NO_TEXT, REMEMBER_THIS, Command, Commands
 from agent.surfaces.bots.discord.messages import API_ERRORS, origin_of, place_of, user_name
 from agent.surfaces.bots.discord.rendering import (

@@ -6,11 +6,13 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import discord
 
-from agent.surfaces.bots.attachments import Attachment, display_name
+from agent.surfaces.bots.attachments.attachment import Attachment, display_name
+from agent.surfaces.bots.attachments.download import download, is_at
 from agent.surfaces.bots.platform import (
     LAST_LINES,
     Content,
@@ -32,6 +34,8 @@ log = logging.getLogger("hachi.discord")
 
 API_ERRORS = (discord.DiscordException, OSError)
 """The exceptions that calls of Discord's API raise."""
+_HOSTS = (".discordapp.com", ".discordapp.net")
+"""Where Discord keeps what is attached. A URL there says itself that it may be read, for a day."""
 _KINDS = (discord.MessageType.default, discord.MessageType.reply)
 """Other kinds are notices: somebody joined, a message was pinned."""
 _BY_BOTS = (discord.MessageType.chat_input_command, discord.MessageType.context_menu_command)
@@ -169,7 +173,6 @@ class Reader:
     async def read(self, message: IncomingMessage) -> Content:
         source, me = message.source, self._me
         guild = source.guild
-        files = [file for one in (source, *source.message_snapshots) for file in one.attachments]
         replied = source.reference.resolved if source.reference else None
         role = guild.self_role if guild else None
         calls = "|".join(f"<@[!&]?{one.id}>" for one in (me, role) if one is not None)
@@ -178,9 +181,12 @@ class Reader:
         return Content(
             await self._name(source.author, guild),
             text or ("" if source.attachments else f"@{me.name}"),
-            [Attachment(file.filename, file.content_type or "", file.size, file.read) for file in files],
+            _files_of(source),
             replies_to=self._line(replied) if isinstance(replied, discord.Message) else None,
         )
+
+    async def files_of(self, line: Line) -> list[Attachment]:
+        return _files_of(line.source)
 
     async def quote(self, line: Line, message: IncomingMessage) -> str:
         said, guild, me = line.source, message.source.guild, self._me
@@ -247,6 +253,23 @@ class Reader:
             return None
         message = as_message(where, event)
         return incoming(message, place, self._me) if is_from_person(message) else None
+
+
+def _files_of(message: Any) -> list[Attachment]:
+    """Return the files of a message and of those that it forwards."""
+    return [
+        Attachment(
+            file.filename,
+            file.content_type or "",
+            file.size,
+            partial(download, file.url, may_ask=lambda url: is_at(url, _HOSTS, discord.http.Route.BASE)),
+            id=str(file.id),
+            is_voice=one.flags.voice,
+            seconds=file.duration,
+        )
+        for one in (message, *message.message_snapshots)
+        for file in one.attachments
+    ]
 
 
 def _besides(message: Any) -> Iterator[str]:

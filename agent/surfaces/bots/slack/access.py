@@ -27,7 +27,7 @@ SCOPES = frozenset(
     "app_mentions:read assistant:write channels:history channels:read chat:write commands files:read "
     "groups:history groups:read im:history im:write mpim:history mpim:read usergroups:read users:read".split()
 )
-"""Those that the manifest asks for."""
+"""Those that the manifest asks for and the bot cannot do without."""
 
 
 async def check_access(settings: Settings) -> str:

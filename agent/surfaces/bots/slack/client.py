@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
-from urllib.parse import urlsplit
 
 import aiohttp
 from slack_sdk.errors import SlackApiError, SlackClientError
@@ -18,7 +17,8 @@ from slack_sdk.http_retry.builtin_async_handlers import (
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.settings import Settings
-from agent.surfaces.bots.attachments import MAX_BYTES, TOO_LARGE, Attachment, Unreadable
+from agent.surfaces.bots.attachments.attachment import Attachment, Unreadable
+from agent.surfaces.bots.attachments.download import download, is_at
 
 log = logging.getLogger("hachi.slack")
 
@@ -32,7 +32,7 @@ TEMPORARY = frozenset(
 RATE_LIMIT_RETRIES = 3
 VOICE_WAITS = (1.0, 2.0, 4.0)
 """Seconds before Slack is asked again for the words of a voice message."""
-TIMEOUT = aiohttp.ClientTimeout(total=20)
+MOST_CAPTIONS = 1_000_000
 _HOSTS = (".slack.com", ".slack-gov.com", ".slack-files.com")
 """Hosts that receive the bot's token, by https. Files elsewhere can be anybody's."""
 
@@ -91,7 +91,7 @@ async def transcript(client: AsyncWebClient, file: Mapping[str, Any]) -> str:
     preview = heard.get("preview") or {}
     if preview.get("has_more") and file.get("vtt"):
         try:
-            return spoken((await _fetch(client, {"url_private": file["vtt"]})).decode())
+            return spoken((await _fetch(client, {"url_private": file["vtt"]}, MOST_CAPTIONS)).decode())
         except (Unreadable, UnicodeDecodeError, *API_ERRORS) as error:
             log.warning("the words of file %s are cut: %s", file.get("id"), error)
     return str(preview.get("content") or "").strip()
@@ -103,38 +103,28 @@ def spoken(vtt: str) -> str:
     return " ".join(re.sub(r"<[^>]*>", "", " ".join(cues)).split())
 
 
-def attachment_of(client: AsyncWebClient, file: Mapping[str, Any]) -> Attachment:
+async def attachment_of(
+    client: AsyncWebClient, file: Mapping[str, Any], *, patient: bool = True
+) -> Attachment:
+    """Return a file, with its words where Slack has heard them."""
+    file = await whole_file(client, file, patient=patient)
+    length = file.get("duration_ms")
     return Attachment(
         name=str(file.get("name") or file.get("title") or ""),
         media_type=str(file.get("mimetype") or ""),
         size=int(file.get("size") or 0),
         fetch=partial(_fetch, client, file),
         is_text=file.get("mode") in ("snippet", "file_access"),
+        id=str(file.get("id") or ""),
+        is_voice=file.get("subtype") in ("slack_audio", "slack_video"),
+        seconds=length / 1_000 if isinstance(length, int | float) else None,
+        words=await transcript(client, file),
     )
 
 
-async def _fetch(client: AsyncWebClient, file: Mapping[str, Any]) -> bytes:
-    headers = {"Authorization": f"Bearer {client.token}"}
-    address = _address(client, file)
-    async with (
-        aiohttp.ClientSession(timeout=TIMEOUT) as session,
-        session.get(address, headers=headers, allow_redirects=False) as answer,
-    ):
-        # without the scope files:read, Slack returns a sign-in page
-        if answer.status != 200 or answer.content_type == "text/html":
-            raise Unreadable("it could not be fetched")
-        content = b""
-        async for piece in answer.content.iter_chunked(16_384):
-            content += piece
-            if len(content) > MAX_BYTES:
-                raise Unreadable(TOO_LARGE)
-    return content
-
-
-def _address(client: AsyncWebClient, file: Mapping[str, Any]) -> str:
-    address = str(file.get("url_private_download") or file.get("url_private") or "")
-    url, api = urlsplit(address), urlsplit(client.base_url)
-    at_slack = url.scheme == "https" and f".{url.hostname}".endswith(_HOSTS)
-    if file.get("is_external") or not (at_slack or url.hostname == api.hostname):
+async def _fetch(client: AsyncWebClient, file: Mapping[str, Any], most: int) -> bytes:
+    url = str(file.get("url_private_download") or file.get("url_private") or "")
+    if file.get("is_external"):
         raise Unreadable("it is not kept at Slack")
-    return address
+    token = {"Authorization": f"Bearer {client.token}"}
+    return await download(url, most, lambda one: is_at(one, _HOSTS, client.base_url), token)

@@ -10,7 +10,7 @@ from typing import Any
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from agent.surfaces.bots.attachments import display_name
+from agent.surfaces.bots.attachments.attachment import PERCEIVED, Attachment, display_name
 from agent.surfaces.bots.platform import (
     LAST_LINES,
     Content,
@@ -24,7 +24,7 @@ from agent.surfaces.bots.platform import (
     quoted,
     without_call,
 )
-from agent.surfaces.bots.slack.client import API_ERRORS, attachment_of, transcript, whole_file
+from agent.surfaces.bots.slack.client import API_ERRORS, attachment_of
 from agent.surfaces.bots.slack.rendering import mentioned_users, plain_text, unnamed
 from memory.audience import PRIVATE, Place
 from memory.people.places import Listening
@@ -151,6 +151,12 @@ def line_of(event: Mapping[str, Any], team: str, bot: str) -> Line:
     )
 
 
+def _files_of(said: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the files of a message and of those that it forwards."""
+    shared = [one for one in said.get("attachments") or () if one.get("is_share") or one.get("is_msg_unfurl")]
+    return [*(said.get("files") or ()), *(file for one in shared for file in _files_of(one))]
+
+
 @dataclass(frozen=True, slots=True)
 class _Person:
     name: str
@@ -172,18 +178,20 @@ class Reader:
 
     async def read(self, message: IncomingMessage) -> Content:
         source: Source = message.source
-        event, texts, attached = source.event, [], []
-        for file in [await whole_file(self.client, one) for one in event.get("files") or ()]:
-            spoken = await transcript(self.client, file)
-            texts.append(spoken)
-            attached += [] if spoken else [attachment_of(self.client, file)]
+        event = source.event
+        attached = [await attachment_of(self.client, one) for one in event.get("files") or ()]
+        forwarded = [await attachment_of(self.client, one) for one in _files_of(event)[len(attached) :]]
+        attached += [one for one in forwarded if one.kind in PERCEIVED]  # the text names the others
         said = without_call(event.get("text") or "", rf"<@{source.bot}(?:\|[^>]*)?>")
         text = await self._readable({**event, "text": said}, source, message.place, whole=False)
-        text = "\n".join(filter(None, (text, *texts)))
         author = await self._people.get(source.user)
         name = author.name if author else source.user
         called = f"@{await self.name(source.bot)}" if not (text or attached) else ""
         return Content(name, text or called, attached, author.zone if author else None)
+
+    async def files_of(self, line: Line) -> list[Attachment]:
+        files = _files_of(line.source)
+        return [await attachment_of(self.client, one, patient=False) for one in files]
 
     async def quote(self, line: Line, message: IncomingMessage) -> str:
         source: Source = message.source
@@ -210,9 +218,8 @@ class Reader:
 
     async def _file(self, file: Mapping[str, Any]) -> str:
         """Return the name of a file and, of a voice message, its words."""
-        file = await whole_file(self.client, file, patient=False)
-        spoken = await transcript(self.client, file)
-        return f"{file.get('name') or file.get('title') or 'a file'}{spoken and f', it says: {spoken}'}"
+        read = await attachment_of(self.client, file, patient=False)
+        return f"{read.name or 'a file'}{read.words and f', it says: {read.words}'}"
 
     async def _author(self, said: Mapping[str, Any], source: Source, place: Place) -> str:
         """Return what who wrote a message is called: a person, or an app by the name that it gives itself."""

@@ -27,6 +27,7 @@ log = logging.getLogger("hachi.slack")
 
 LIMIT = 11_500
 """Characters of a message; Slack takes 12,000 of Markdown."""
+REACTION = "eyes"
 BUSY_SECONDS = 90.0
 """Slack removes a status after two minutes."""
 _GONE = ("message_not_found", "not_in_channel", "channel_not_found", "is_archived", "restricted_action")
@@ -39,10 +40,42 @@ _CLOSED = frozenset({"cant_update_message", "edit_window_closed"})
 class SlackPlatform(Reader):
     edit_seconds: float = 2.0
     """Slack guarantees 50 edits a minute for all conversations of a workspace."""
+    _may_react: bool = True
 
     async def show_busy(self, message: IncomingMessage) -> None:
-        """Slack shows a button to stop with it."""
-        channel, thread = message.source.session
+        """Slack shows a status in the thread of the answer, with a button to stop. On a message of a channel,
+        below which no thread is open yet, and where Slack shows no status, there is a reaction."""
+        source: Source = message.source
+        reacted = False
+        try:
+            reacted = not (message.place.private or source.thread) and await self._react(source)
+            await self._show_status(source)
+        except API_ERRORS as error:
+            log.info("Slack shows no status: %s", error)
+            reacted = reacted or await self._react(source)
+            await asyncio.Event().wait()
+        finally:
+            if reacted:
+                with suppress(*API_ERRORS):
+                    await self.client.reactions_remove(
+                        channel=source.channel, timestamp=source.ts, name=REACTION
+                    )
+
+    async def _react(self, source: Source) -> bool:
+        """Return whether a reaction of ours is there. Without the scope for it none is tried again."""
+        if not self._may_react:
+            return False
+        try:
+            await self.client.reactions_add(channel=source.channel, timestamp=source.ts, name=REACTION)
+        except API_ERRORS as error:
+            code = error.response.get("error") if isinstance(error, SlackApiError) else None
+            self._may_react = code != "missing_scope"
+            log.info("no reaction is shown: %s", error)
+            return code == "already_reacted"
+        return True
+
+    async def _show_status(self, source: Source) -> None:
+        channel, thread = source.session
         show = partial(self.client.agents_sessions_setStatus, channel_id=channel, thread_ts=thread)
         try:
             while True:

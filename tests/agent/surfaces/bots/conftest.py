@@ -9,6 +9,7 @@ import pytest
 from scripted_server import ScriptedServer
 
 from agent.surfaces.bots.answers import Answer, Asker, Item
+from agent.surfaces.bots.attachments.attachment import Attachment
 from agent.surfaces.bots.commands import Commands
 from agent.surfaces.bots.conversations import Conversations
 from agent.surfaces.bots.platform import Content, IncomingMessage, Line, Thread, Unreadable
@@ -124,6 +125,8 @@ class FakePlatform:
         self.around = Thread()
         self.there: dict[str, IncomingMessage] = {}
         """Origin → what people wrote that can still be read."""
+        self.files: dict[str, Sequence[Attachment]] = {}
+        """Origin → what came with a message that is replied to."""
         self.unreadable: set[str] = set()
         """The origins of what the bot may not read."""
 
@@ -136,6 +139,9 @@ class FakePlatform:
 
     async def quote(self, line: Line, message: IncomingMessage) -> str:
         return str(line.source)
+
+    async def files_of(self, line: Line) -> Sequence[Attachment]:
+        return self.files.get(line.origin, ())
 
     async def show_busy(self, message: IncomingMessage) -> None:
         self.busy.append(True)

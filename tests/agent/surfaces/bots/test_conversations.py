@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from scripted_server import Fail, Hang, Say, ScriptedServer, answer
 
-from agent.surfaces.bots.attachments import Attachment
+from agent.surfaces.bots.attachments.attachment import Attachment
 from agent.surfaces.bots.conversations import MAX_WAITING, TOO_MANY, TOO_MANY_TODAY, Conversations
 from agent.surfaces.bots.errors import UNEXPECTED
 from agent.surfaces.bots.platform import Content, IncomingMessage, Line, Thread, continues, should_answer
@@ -207,7 +207,7 @@ async def test_what_is_being_forgotten_is_forgotten_before_the_bot_stops(convers
 async def test_what_is_left_of_a_burst_is_answered_once_a_part_of_it_is_deleted(
     conversations_with: Any, platform: Any, server: ScriptedServer, rows: Any
 ) -> None:
-    async def fetch() -> bytes:
+    async def fetch(_: int) -> bytes:
         await conversations.deleted("chat:1")
         return b"4711"
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from io import BytesIO
 from typing import Any
 
 import pytest
@@ -19,8 +20,11 @@ from discord_server import (
     TEMPLATES,
     DiscordServer,
 )
+from PIL import Image
 from scripted_server import ScriptedServer, answer
 
+from agent.surfaces.bots.attachments.read import AttachmentReader
+from agent.surfaces.bots.attachments.transcriber import Transcriber
 from agent.surfaces.bots.discord.bot import Allowed
 from agent.surfaces.bots.turns import REFUSED
 from agent.tracing.store.filters import TraceFilter
@@ -187,7 +191,49 @@ async def test_messages_keep_their_order_and_attachments_are_fetched(bot, platfo
     [(_, asked)] = server.asked[0].conversation
     assert "guess what\nI got the job\nin Lyon!" in asked
     assert "[file notes.txt]\nקנה חלב\n[end of notes.txt]" in asked
-    assert "photo.png (image/png, I read text only); gone.md (it could not be fetched)" in asked
+    assert "[picture photo.png]" in asked
+    assert "[file gone.md; not read: it could not be fetched]" in asked
+    assert "_gone.md: it could not be fetched._" in platform.shown(DM)[0]
+
+
+async def test_pictures_that_are_attached_forwarded_or_replied_to_are_seen(
+    go_online, open_pet, platform, server
+) -> None:
+    given = {"openai_base_url": server.url, "openai_api_key": "k", "model": "tiny", "api": "chat"}
+    bot = await go_online(await open_pet(**given, images=True, consolidate="plain"))
+    out = BytesIO()
+    Image.new("RGB", (8, 8), "red").save(out, "PNG")
+    mine, theirs, first = (platform.attach(f"{name}.png", "image/png", out.getvalue()) for name in "abc")
+    shot = platform.written("look", by=BEN) | {"attachments": [theirs]}
+    boat = platform.written("our boat", by=BEN, channel=GENERAL) | {"attachments": [first]}
+    server.script(answer("Three pictures."))
+    await bot.hears(
+        f"{AT} what is that?",
+        channel=GENERAL,
+        attachments=[mine],
+        type=19,
+        message_reference={"message_id": boat["id"], "channel_id": str(GENERAL)},
+        referenced_message=boat,
+        message_snapshots=[{"message": shot}],
+    )
+    content = server.asked[0].json["messages"][-1]["content"]
+    assert sum("image_url" in part for part in content) == 3
+    assert sorted(platform.fetched) == ["a.png", "b.png", "c.png"]
+
+
+async def test_a_voice_message_says_its_words(bot, platform, server, monkeypatch) -> None:
+    async def hear(*_: Any) -> tuple[str, None]:
+        return "Remind me to buy milk.", None
+
+    monkeypatch.setattr(Transcriber, "hear", hear)
+    bot.client.conversations._turns.files = AttachmentReader(Transcriber("m", "http://a.test", "k", 1.0))
+    voice = platform.attach("voice-message.ogg", "audio/ogg", b"OggS") | {
+        "duration_secs": 3.6,
+        "waveform": "AA==",
+    }
+    server.script(answer("I will."))
+    await bot.hears("", attachments=[voice], flags=1 << 13)
+    assert server.asked[0].conversation == [("user", "(spoken, 0:04) Remind me to buy milk.")]
 
 
 async def test_a_channel_listens_to_what_its_manager_sets(bot, platform, server) -> None:
@@ -220,6 +266,7 @@ async def test_if_the_database_is_away_for_long_only_those_who_wait_for_an_answe
     assert platform.messages == {}
     clock.advance(seconds=30)
     await bot.client.conversations.tell_failed()
+    await platform.until(lambda: platform.shown(GENERAL) and platform.shown(DM))  # its jobs may tell, too
     for [text] in (platform.shown(GENERAL), platform.shown(DM)):
         assert text.startswith("I can't reach my memory")
         assert "srv" not in text

@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Callable
+from io import BytesIO
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from PIL import Image
 from scripted_server import Call, Hang, Say, ScriptedServer, answer
 from slack_server import BOT, BOT_ID, Posted, SlackServer, buttons_of
 
@@ -206,7 +208,69 @@ async def test_calls_are_repeated_files_are_fetched_and_a_reply_notifies_nobody(
     assert slack.called("chat.postMessage")[0]["unfurl_links"] is False
     _, said = server.asked[0].conversation[-1]
     assert said.startswith("[file poem.txt]\nFrüh\n<!here>\n[end of poem.txt]")
-    assert "[attached, but not read: me.png (image/png" in said
+    assert "[picture me.png]" in said
+
+
+@pytest.mark.parametrize(
+    ("channel", "other", "refused", "reacts"),
+    [
+        (GENERAL, {}, "", True),
+        (GENERAL, {"thread_ts": "1.4"}, "", False),
+        (DM, {}, "", False),
+        (DM, {}, "not_allowed", True),
+        (GENERAL, {"thread_ts": "1.4"}, "missing_scope", True),
+    ],
+)
+async def test_a_reaction_stands_where_no_status_is_seen_until_the_answer(
+    bot, slack, server, channel, other, refused, reacts
+) -> None:
+    slack.refused = {"agents.sessions.setStatus": refused} if refused else {}
+    server.script(Hang(), answer("Hello."))
+    await slack.deliver(*slack.mentions("UANA", "hello", channel=channel, ts="1.5", **other))
+    await slack.until(lambda: server.asked)
+    if reacts:
+        await slack.until(lambda: slack.reactions)
+    assert slack.reactions == [(channel, "1.5", "eyes")] * reacts
+    await bot.hears(slack.stop("UANA", channel=channel, thread=other.get("thread_ts", "1.5")))
+    assert (slack.reactions, len(slack.called("reactions.remove"))) == ([], int(reacts))
+
+
+async def test_without_the_scope_for_reactions_none_is_tried_again(bot, slack, server) -> None:
+    slack.refused = {"reactions.add": "missing_scope"}
+    server.script(answer("Hello."), answer("Hello again."))
+    for ts in ("1.5", "1.6"):
+        await bot.hears(*slack.mentions("UANA", "hello", channel=GENERAL, ts=ts))
+    assert [text for text, _ in texts(slack, GENERAL)] == ["Hello.", "Hello again."]
+    assert (slack.called("reactions.remove"), [name for name, _ in slack.calls].count("reactions.add")) == (
+        [],
+        1,
+    )
+
+
+def picture() -> bytes:
+    out = BytesIO()
+    Image.new("RGB", (8, 8), "red").save(out, "PNG")
+    return out.getvalue()
+
+
+async def test_pictures_that_are_attached_forwarded_or_at_the_head_of_a_thread_are_seen(
+    go_online, open_pet, slack, server
+) -> None:
+    given = {"openai_base_url": server.url, "openai_api_key": "k", "model": "tiny", "api": "chat"}
+    bot = await go_online(await open_pet(**given, images=True, consolidate="plain"))
+    mine, shared, first = (slack.attach(f"{name}.png", picture(), "image/png") for name in "abc")
+    forwarded = [{"is_share": True, "author_id": "UBEN", "text": "look", "files": [shared]}]
+    slack.says("UBEN", "our boat", channel=GENERAL, ts="1.4", files=[first])
+    server.script(answer("Three pictures."), answer("I saw it."))
+    told = {"files": [mine], "attachments": forwarded, "thread_ts": "1.4"}
+    await bot.hears(*slack.mentions("UANA", "what is that?", channel=GENERAL, ts="1.5", **told))
+    content = server.asked[0].json["messages"][-1]["content"]
+    assert sum("image_url" in part for part in content) == 3
+    assert sorted(slack.fetched) == ["a.png", "b.png", "c.png"]
+    await bot.hears(*slack.mentions("UANA", "thanks", channel=GENERAL, ts="1.6", thread_ts="1.4"))
+    assert isinstance(server.asked[1].json["messages"][-1]["content"], str), (
+        "the first picture was seen before"
+    )
 
 
 async def test_where_everything_is_listened_to_answers_stay_out_of_threads(bot, slack, server, pet) -> None:

@@ -14,6 +14,8 @@ from agent.surfaces.bots.slack.interactions import REMEMBER
 ROOT = Path(__file__).resolve().parents[5]
 BOT = ROOT / "agent/surfaces/bots/slack"
 CODE = "\n".join(path.read_text(encoding="utf-8") for path in BOT.glob("*.py"))
+OPTIONAL = {"reactions:write"}
+"""What the bot can do without, as in a workspace that granted scopes before."""
 SCOPES = {
     "agents_sessions_setStatus": {"chat:write"},
     "apps_connections_open": set(),
@@ -27,6 +29,8 @@ SCOPES = {
     "conversations_open": {"im:write"},
     "conversations_replies": {"channels:history", "groups:history", "mpim:history"},
     "files_info": {"files:read"},
+    "reactions_add": OPTIONAL,
+    "reactions_remove": OPTIONAL,
     "usergroups_list": {"usergroups:read"},
     "users_conversations": {"channels:read", "groups:read", "mpim:read"},
     "users_info": {"users:read"},
@@ -76,4 +80,4 @@ def test_the_scopes_are_those_that_are_used(manifest: dict[str, Any]) -> None:
     used = set(re.findall(r"client\.([a-z]+(?:_[A-Za-z]+)+)[(,]", CODE)) - NOT_METHODS
     assert used == SCOPES.keys()
     wanted = set().union(*SCOPES.values(), *EVENTS.values(), BESIDE)
-    assert set(manifest["oauth_config"]["scopes"]["bot"]) == wanted == SCOPES_TO_CHECK
+    assert set(manifest["oauth_config"]["scopes"]["bot"]) == wanted == SCOPES_TO_CHECK | OPTIONAL

@@ -7,7 +7,7 @@ import pytest
 from slack_sdk.errors import SlackApiError
 from slack_server import SlackServer
 
-from agent.surfaces.bots.attachments import MAX_BYTES, read_attachments
+from agent.surfaces.bots.attachments.read import MAX_BYTES, AttachmentReader
 from agent.surfaces.bots.platform import ASK_AGAIN, IncomingMessage, Unreadable
 from agent.surfaces.bots.slack.client import attachment_of, build_client
 from agent.surfaces.bots.slack.messages import Reader, Source, line_of
@@ -30,7 +30,8 @@ async def listening(place: Place) -> Listening:
 
 
 async def read(client: Any, file: dict[str, Any]) -> str:
-    return await read_attachments([attachment_of(client, file)])
+    [place] = (await AttachmentReader().read([await attachment_of(client, file)])).places
+    return place
 
 
 @pytest.mark.parametrize(
@@ -100,17 +101,17 @@ async def test_files_and_snippets_are_read(client: Any, slack: SlackServer) -> N
     assert "één" in await read(client, slack.attach("a.txt", "één".encode()))
     snippet = slack.attach("b", b"{}", "", mode="snippet")
     assert await read(client, snippet) == "[file b]\n{}\n[end of b]"
-    assert "a file (" in await read(client, {"mimetype": "image/png"})
+    assert "[file without a name; not read: " in await read(client, {"mimetype": "application/pdf"})
 
 
 @pytest.mark.parametrize(
     ("content", "other", "reason"),
     [
-        (b"x" * (MAX_BYTES + 1), {"size": 1}, "more than 64 kB"),
+        (b"x" * (MAX_BYTES["text"] + 1), {"size": 1}, "more than 64 kB"),
         (b"<html>", {"type": "text/html"}, "could not be fetched"),
         (b"text", {"is_external": True}, "not kept at Slack"),
-        (b"text", {"url_private_download": "https://evilslack.com/a"}, "not kept at Slack"),
-        (b"text", {"url_private_download": "http://127.0.0.1:1/a"}, "could not be fetched"),
+        (b"text", {"url_private_download": "https://evilslack.com/a"}, "not kept by the platform"),
+        (b"text", {"url_private_download": "http://127.0.0.1:1/a"}, "not kept by the platform"),
     ],
 )
 async def test_the_reason_is_given_for_a_file_that_is_not_read(client, slack, content, other, reason) -> None:
@@ -124,7 +125,7 @@ VTT = "WEBVTT\n\n1\n00:00.000 --> 00:02.000\n<v Ana>Remind me\n\n00:02.000 --> 0
 async def test_a_voice_message_is_read_once_slack_has_heard_it(client, slack, clock, monkeypatch, has_more):
     monkeypatch.setattr("agent.surfaces.bots.slack.client.VOICE_WAITS", (0.0, 0.0))
     slack.files["words.vtt"] = ("text/vtt", VTT.encode())
-    voice = slack.attach("audio_message.m4a", b"", "audio/mp4", subtype="slack_audio")
+    voice = slack.attach("audio_message.m4a", b"", "audio/mp4", subtype="slack_audio", duration_ms=71_400)
     heard = {"status": "complete", "preview": {"content": "Remind me", "has_more": has_more}}
     slack.told[voice["id"]] = [voice | {"transcription": {"status": "processing"}}] * 2
     slack.told[voice["id"]] += [voice | {"transcription": heard, "vtt": f"{slack.url}/files/words.vtt"}]
@@ -137,8 +138,23 @@ async def test_a_voice_message_is_read_once_slack_has_heard_it(client, slack, cl
     source = Source("T1", "C1", "UANA", "1.5", "UHACHI", {"text": "", "files": files})
     said = IncomingMessage("slack:T1:UANA", Place(("slack", "T1", "C1")), source=source)
     content = await Reader(client, label, listening, clock).read(said)
-    assert content.text == ("Remind me to buy milk." if has_more else "Remind me")
-    assert await read_attachments(content.attachments) == "[file plan.txt]\nsoup\n[end of plan.txt]"
+    words = "Remind me to buy milk." if has_more else "Remind me"
+    places = (await AttachmentReader().read(content.attachments)).places
+    assert places == (f"(spoken, 1:11) {words}", "[file plan.txt]\nsoup\n[end of plan.txt]")
+    assert content.text == ""
+
+
+@pytest.mark.parametrize(
+    "there", ["https://files.slack.evil.com/x", "http://127.0.0.1:9/x", "http://slack.com/x"]
+)
+async def test_the_token_goes_to_slack_alone_also_where_slack_sends_on(client, slack, there) -> None:
+    """What `files.slack.com` sends on to `files-origin.slack.com` wants the token again."""
+    slack.files["b.txt"] = ("text/plain", b"moved")
+    slack.moved |= {"a.txt": f"{slack.url}/files/b.txt", "c.txt": there}
+    assert "moved" in await read(client, slack.attach("a.txt", b""))
+    assert "not kept by the platform" in await read(client, slack.attach("c.txt", b""))
+    slack.moved["a.txt"] = f"{slack.url}/files/a.txt"
+    assert "could not be fetched" in await read(client, slack.attach("a.txt", b""))
 
 
 async def test_without_the_scope_slack_shows_a_page_to_sign_in(slack: SlackServer) -> None:

@@ -1,0 +1,1 @@
+"""Files attached to a message: text is read, pictures are seen, recordings are heard."""

@@ -1,0 +1,101 @@
+"""A file attached to a message, and how its place in the message's text reads."""
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Literal
+
+MAX_NAME = 60
+
+_TEXT = ("text/", "application/json", "application/xml", "application/x-yaml", "application/toml")
+_TEXTS = frozenset(
+    "txt md csv tsv json jsonl yaml yml toml xml html log ini cfg py js ts java c h cpp "
+    "cs go rs rb php sh sql css diff".split()
+)
+_PICTURES = frozenset("png jpg jpeg jfif webp gif".split())
+_RECORDINGS = frozenset("flac m4a mp3 mpga oga ogg opus wav weba".split())
+PERCEIVED = ("picture", "recording")
+"""The kinds of files that are read of messages that are forwarded, or replied to."""
+Kind = Literal["text", "picture", "recording", "other"]
+
+
+class Unreadable(Exception):
+    """A file that cannot be read. The sender sees the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    name: str
+    media_type: str
+    """Empty if unknown."""
+    size: int
+    """In bytes, as the platform reports it."""
+    fetch: Callable[[int], Awaitable[bytes]]
+    """Returns the content, of so many bytes at most. May raise anything."""
+    is_text: bool = False
+    """Whether the platform itself calls it text."""
+    id: str = ""
+    """The platform's; empty if it has none."""
+    is_voice: bool = False
+    """Whether it is a voice message, and no file with a name of its own."""
+    seconds: float | None = None
+    """How long a recording is, as the platform tells."""
+    words: str = ""
+    """Those that the platform itself has heard in it."""
+
+    @property
+    def kind(self) -> Kind:
+        media, ending = (
+            self.media_type.partition(";")[0].strip().lower(),
+            PurePath(self.name.lower()).suffix[1:],
+        )
+        if self.is_text:
+            return "text"
+        if self.words or self.is_voice or media.startswith("audio/"):
+            return "recording"
+        if media.removeprefix("image/") in _PICTURES:
+            return "picture"
+        if media.startswith(_TEXT) or ending in _TEXTS:
+            return "text"
+        if media not in ("", "application/octet-stream"):
+            return "other"
+        return "picture" if ending in _PICTURES else "recording" if ending in _RECORDINGS else "other"
+
+    @property
+    def label(self) -> str:
+        """What stands for it in the text of its message, without brackets."""
+        if self.kind == "recording":
+            return "spoken" if self.is_voice else f"spoken in {display_name(self.name, 'a recording')}"
+        what = "picture" if self.kind == "picture" else "file"
+        return f"{what} {display_name(self.name, 'without a name')}"
+
+    def shown(self, content: str = "", fault: str = "", seconds: float | None = None) -> str:
+        """Return its place in the text of its message: with its content, or why there is none."""
+        if self.kind == "recording":
+            length = "" if seconds is None else f", {round(seconds) // 60}:{round(seconds) % 60:02}"
+            return f"({self.label}{length}{fault and f'; not heard: {fault}'}) {content}".strip()
+        if fault:
+            return f"[{self.label}; not read: {fault}]"
+        ends = f"\n{content}\n[end of {display_name(self.name, 'without a name')}]"
+        return f"[{self.label}]{ends if self.kind == 'text' else ''}"
+
+    @property
+    def pattern(self) -> str:
+        """What matches `shown`, whatever the file holds."""
+        if self.kind == "recording":
+            return rf"\({re.escape(self.label)}[,;)][^\n]*"
+        content = rf"\n.*?\n{re.escape(self.shown().splitlines()[-1])}" if self.kind == "text" else ""
+        return rf"\[{re.escape(self.label)}(?:\]{content}|; not read: [^\n]*\])"
+
+
+def text_with(text: str, places: Sequence[str]) -> str:
+    """Return a message's text with these places of its attachments."""
+    return "\n\n".join(filter(None, (text, *places)))
+
+
+def display_name(name: str | None, fallback: str) -> str:
+    """Return the name of a person or a file on one printable line of at most `MAX_NAME` characters. Colons
+    are removed, because a name and a colon precede what a person says."""
+    readable = "".join(letter if letter.isprintable() else " " for letter in name or "")
+    return " ".join(readable.replace(":", " ").split())[:MAX_NAME].strip() or fallback

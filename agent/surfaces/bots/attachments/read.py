@@ -1,0 +1,154 @@
+"""Read the files of a message: text, pictures for a model that sees, and what is said in recordings."""
+
+import asyncio
+import logging
+import re
+from collections.abc import Awaitable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+
+from agent.settings import Settings
+from agent.surfaces.bots.attachments.attachment import Attachment, Unreadable, display_name, text_with
+from agent.surfaces.bots.attachments.download import NOT_FETCHED, too_large
+from agent.surfaces.bots.attachments.scale import Scaler
+from agent.surfaces.bots.attachments.transcriber import Transcriber
+from memory.text import one_line, storable
+
+log = logging.getLogger("hachi.bots")
+
+MAX_FILES = 5
+MAX_PICTURES = 5
+"""The limit for all messages of a turn together, and those that they reply to."""
+MAX_BYTES = {"text": 64_000, "picture": 20_000_000, "recording": 25_000_000}
+"""The limit for one file of a kind."""
+MAX_CHARACTERS = 60_000
+"""The limit for all files of a message together."""
+TOO_MANY = "one too many"
+NOT_KNOWN = "I read text, see PNG, JPEG, WebP and GIF, and hear recordings"
+KEPT_SECONDS, MOST_KEPT = 600.0, 32
+"""How long, and of how many files, what was read is kept: while their message may be edited."""
+_PLACE = "\ue000{}\ue000"
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What files hold."""
+
+    places: tuple[str, ...] = ()
+    """What stands for each in the text of its message."""
+    pictures: tuple[str, ...] = ()
+    """As `data:` URLs."""
+    faults: tuple[str, ...] = ()
+    """Why others were not read, a line each for who sent them."""
+
+
+@dataclass(eq=False)
+class AttachmentReader:
+    transcriber: Transcriber | None = None
+    scaler: Scaler = field(default_factory=Scaler)
+    _kept: dict[str, Read] = field(default_factory=dict)
+    """By the platform's id of a file."""
+
+    @classmethod
+    def of(cls, settings: Settings) -> "AttachmentReader":
+        return cls(Transcriber.of(settings))
+
+    async def read(
+        self,
+        attachments: Sequence[Attachment],
+        *,
+        sees: bool = True,
+        pictures: int = MAX_PICTURES,
+        heard: bool = False,
+    ) -> Read:
+        """Read the files, so many `pictures` at most; for a model that `sees` none, none is fetched. Where
+        they were `heard` before, pictures alone are read."""
+        left, reads, asked = pictures, list[Read](), list[Awaitable[Read]]()
+        for number, one in enumerate(attachments):
+            is_picture = one.kind == "picture"
+            if not heard or is_picture:
+                many = number >= MAX_FILES or (is_picture and left <= 0)
+                asked.append(self._read(one, many=many, sees=sees))
+                left -= is_picture
+        left = MAX_CHARACTERS
+        for attachment, read in zip(attachments, await asyncio.gather(*asked), strict=not heard):
+            if sum(map(len, read.places)) > left:
+                read = _unread(attachment, "the files are too long together")
+            left -= sum(map(len, read.places))
+            reads.append(read)
+        return together(reads)
+
+    async def _read(self, attachment: Attachment, *, many: bool, sees: bool) -> Read:
+        if attachment.kind == "picture" and not sees:
+            return Read((attachment.shown(),))
+        if kept := self._kept.get(attachment.id):
+            return kept
+        try:
+            if many:
+                raise Unreadable(TOO_MANY)
+            read = await self._content(attachment)
+        except Unreadable as reason:
+            return _unread(attachment, str(reason))
+        except Exception as error:
+            log.warning("cannot fetch an attachment: %s: %s", type(error).__name__, error)
+            return _unread(attachment, NOT_FETCHED)
+        if attachment.id and len(self._kept) < MOST_KEPT:
+            self._kept[attachment.id] = read
+            asyncio.get_running_loop().call_later(KEPT_SECONDS, self._kept.pop, attachment.id, None)
+        return read
+
+    async def _content(self, attachment: Attachment) -> Read:
+        kind, seconds = attachment.kind, attachment.seconds
+        if kind == "recording" and attachment.words:
+            return Read((attachment.shown(one_line(attachment.words), seconds=seconds),))
+        if kind == "other":
+            raise Unreadable(f"{display_name(attachment.media_type, 'an unknown kind')}, {NOT_KNOWN}")
+        if kind == "recording" and self.transcriber is None:
+            raise Unreadable("nobody has set up what I would hear it with")
+        most = MAX_BYTES[kind]
+        if attachment.size > most:
+            raise Unreadable(too_large(most))
+        data = await attachment.fetch(most)
+        if kind == "picture":
+            return Read((attachment.shown(),), (await self.scaler.scaled(data),))
+        if kind == "recording":
+            assert self.transcriber is not None
+            words, length = await self.transcriber.hear(data, attachment.name)
+            return Read((attachment.shown(one_line(words), seconds=seconds or length),))
+        try:
+            return Read((attachment.shown(data.decode("utf-8-sig")),))
+        except UnicodeDecodeError:
+            raise Unreadable("no text in UTF-8") from None
+
+    def forget(self) -> None:
+        """Forget what was read of any file."""
+        self._kept.clear()
+
+
+def _unread(attachment: Attachment, reason: str) -> Read:
+    what = "Your voice message" if attachment.is_voice else display_name(attachment.name, "A file")
+    place = attachment.shown(fault=reason, seconds=attachment.seconds)
+    return Read((place,), (), (f"{what}: {reason}.",))
+
+
+def together(reads: Iterable[Read]) -> Read:
+    """Return what all of these hold."""
+    parts = [(one.places, one.pictures, one.faults) for one in reads]
+    return Read(*(tuple(chain(*part)) for part in zip(*parts, strict=True))) if parts else Read()
+
+
+def is_unchanged(stored: str, messages: Sequence[tuple[str, Sequence[Attachment]]]) -> bool:
+    """Return whether a stored text is that of messages with these texts and attachments, whatever these
+    hold: what was heard and read stands, and nothing is fetched again."""
+    shapes = [one.pattern for _, attachments in messages for one in attachments]
+    numbers = iter(range(len(shapes)))
+    text = joined((text, [_PLACE.format(next(numbers)) for _ in files]) for text, files in messages)
+    pattern = re.escape(text)
+    for number, shape in enumerate(shapes):
+        pattern = pattern.replace(_PLACE.format(number), shape)
+    return re.fullmatch(pattern, stored, re.DOTALL) is not None
+
+
+def joined(messages: Iterable[tuple[str, Sequence[str]]]) -> str:
+    """Return the text of messages that are stored as one, each with the places of its files."""
+    return storable("\n".join(filter(None, (text_with(*one) for one in messages)))).strip()
