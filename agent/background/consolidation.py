@@ -33,7 +33,7 @@ from memory.audience import Audience, Place, user_key
 from memory.errors import NotFound
 from memory.facts.candidate import Provenance
 from memory.facts.compare import mentions
-from memory.facts.derived import MEMORY_SUMMARY, memory_summary_id, that_hold
+from memory.facts.derived import MEMORY_SUMMARY, memory_summary_id, still_readable
 from memory.people import check_ins
 from memory.people.due_dates import read_time
 from memory.people.profile_entries import Entry
@@ -171,8 +171,8 @@ class Consolidation:
             | {user_key(person.user) for person in reading.people}
         )
         shown = {fact.id for fact in reading.facts}
-        # a ruling may have ended nothing
-        facts = await that_hold(connection, shown, audience, self.parts.clock())
+        # a ruling may end nothing
+        facts = await still_readable(connection, shown, audience, self.parts.clock())
         if (
             (row is not None and row.id != reading.summary_id)
             or (row is not None and row.revision != reading.revision and not row.withheld)

@@ -14,7 +14,7 @@ from agent.turn.context.user_snippet import fitting
 from memory.audience import Audience, Place
 from memory.facts.candidate import Provenance
 from memory.facts.compare import mentions, tells
-from memory.facts.derived import MEMORY_SUMMARY, no_longer, remaining
+from memory.facts.derived import MEMORY_SUMMARY, ended_facts, remaining_messages
 from memory.people.check_ins import CheckIn
 from memory.people.profile import UserContext
 from memory.people.profile_entries import Entry, context_of, messages_of
@@ -198,7 +198,9 @@ class ConsolidationReader:
         earlier: Sequence[Message] = ()
         if active and active.withheld:
             async with self.parts.store.database.read() as connection:
-                earlier = await remaining(connection, conversation, owner, active.covered, SUMMARY_REREAD)
+                earlier = await remaining_messages(
+                    connection, conversation, owner, active.covered, SUMMARY_REREAD
+                )
         names = {line.user: line.message.author for line in lines if line.message.role == "user"}
         if place.private:
             user = owner.removeprefix("user:")
@@ -230,7 +232,7 @@ class ConsolidationReader:
         now = reading.now
         said = [*reading.earlier, *(line.message for line in reading.lines)]
         text = " ".join(one.text for one in said)
-        over = await no_longer(self.parts.store.database, [one.id for one in said], reading.owner, now)
+        over = await ended_facts(self.parts.store.database, [one.id for one in said], reading.owner, now)
         stored = await self._stored(reading)
         known_of = {
             person.user: await core_facts(

@@ -18,8 +18,8 @@ async def judge(chosen: ChosenModel, doubts: Sequence[Doubt]) -> list[bool]:
     missing or unreadable."""
     pairs = "\n\n".join(
         f"Pair {number}\n"
-        f"> older ({doubt.old_said_at:%Y-%m-%d}): {one_line(doubt.old)}\n"
-        f"> newer ({doubt.new_said_at:%Y-%m-%d}): {one_line(doubt.new)}"
+        f"> older ({doubt.old_stated_at:%Y-%m-%d}): {one_line(doubt.old)}\n"
+        f"> newer ({doubt.new_stated_at:%Y-%m-%d}): {one_line(doubt.new)}"
         for number, doubt in enumerate(doubts, 1)
     )
     answer = object_with(await ask(chosen, "judge", render("judge", pairs=pairs)), "rulings")

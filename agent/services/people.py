@@ -14,7 +14,7 @@ from agent.types.checks import checks_arguments
 from agent.types.meanings import audience_of, require_kept
 from memory.audience import PRIVATE, Audience, Place
 from memory.errors import NotFound
-from memory.facts.aliases import also_called, linked
+from memory.facts.aliases import also_called, names_in
 from memory.forgetting.erasure import Erasure
 from memory.people.places import Places
 from memory.people.profile import UserContext
@@ -102,14 +102,14 @@ class PeopleService:
     async def alias(self, person: Name, other: Name, *, user: User, place: Where = None) -> Decision:
         """Remember that a person has another name; a search for either finds what is known of both."""
         content = also_called(person, other)
-        if linked(content) is None:
+        if names_in(content) is None:
             raise BadInput("give two names that differ, each of at most four words")
         return await self.memories.remember(content, subjects=(person, other), user=user, place=place)
 
     async def aliases(self, *, user: User, place: Where = None) -> list[tuple[Memory, str, str]]:
         """The memories that give a person another name, newest first, with the two names."""
         known = await self.memories.list(user=user, place=place)
-        return [(memory, *pair) for memory in known if (pair := linked(memory.content))]
+        return [(memory, *pair) for memory in known if (pair := names_in(memory.content))]
 
     async def forget_alias(self, person: Name, other: Name, *, user: User, place: Where = None) -> Forgotten:
         """Forget that a person has another name. Raises NotFound if it is not remembered."""

@@ -1,7 +1,7 @@
 """Link the names of one person: "Ana is also called Annie".
 
-A link holds for those who may read the memory that says so, and ends with it. Only the sentence `also_called`
-is read as one, and nobody links a name that somebody else bears there (`names_of_others`).
+A link counts for those who may read the memory that states it, and ends with it. Only the sentence of
+`also_called` is read as one, and nobody links a name that somebody else has there (`names_of_others`).
 """
 
 from sqlalchemy import ColumnElement, or_, select, union
@@ -21,29 +21,29 @@ def also_called(name: str, other: str) -> str:
     return f"{name}{_ALSO_CALLED}{other}"
 
 
-def linked(text: str) -> tuple[str, str] | None:
-    """Return the two names that the sentence gives to one person; None for any other sentence."""
+def names_in(text: str) -> tuple[str, str] | None:
+    """Return the two names that an alias sentence links; None for any other sentence."""
     name, said, other = text.strip().removesuffix(".").partition(_ALSO_CALLED)
     named = all(0 < len(one.split()) <= _MOST_WORDS for one in (name, other))
     return (name, other) if said and named and fold(name) != fold(other) else None
 
 
 async def names_of_others(connection: AsyncConnection, place: Place, user: str) -> frozenset[str]:
-    """Return the names, folded, of other people who speak or are known in this place, around it or inside it,
-    and each part of them. Empty in private."""
+    """Return the folded names, and each part of them, of other people who speak or are mentioned in this
+    place, around it or inside it. Empty in private."""
     if place.private:
         return frozenset()
     known = union(
         select(messages.c.author.label("name")).where(
-            messages.c.user_id != user, messages.c.role == "user", _in_reach(messages.c.place, place)
+            messages.c.user_id != user, messages.c.role == "user", _is_around(messages.c.place, place)
         ),
-        select(messages.c.user_id).where(messages.c.user_id != user, _in_reach(messages.c.place, place)),
-        select(memories.c.user_id).where(memories.c.user_id != user, _told_in_reach(place)),
+        select(messages.c.user_id).where(messages.c.user_id != user, _is_around(messages.c.place, place)),
+        select(memories.c.user_id).where(memories.c.user_id != user, _stated_around(place)),
         select(context_entries.c.value).where(
             context_entries.c.user_id != user,
             context_entries.c.field == "profile.name",
             ~ENTRY_IS_HIDDEN,
-            _in_reach(context_entries.c.place, place),
+            _is_around(context_entries.c.place, place),
         ),
     )
     names = (await connection.execute(known)).scalars()
@@ -53,21 +53,21 @@ async def names_of_others(connection: AsyncConnection, place: Place, user: str) 
 async def links_of(
     connection: AsyncConnection, place: Place, user: str, content: str
 ) -> list[tuple[str, str]]:
-    """Return the pair of names that a fact links; none if somebody else who speaks there has one of them."""
-    pair = linked(content)
+    """Return the pair of names that a fact links; none if somebody else there has one of them."""
+    pair = names_in(content)
     if pair is None:
         return []
     others = await names_of_others(connection, place, user)
     return [] if others & set(map(fold, pair)) else [pair]
 
 
-def _in_reach(column: ColumnElement[str], place: Place) -> ColumnElement[bool]:
+def _is_around(column: ColumnElement[str], place: Place) -> ColumnElement[bool]:
     around = [outer.key for outer in place.containing()]
     return or_(column.in_(around), column.startswith(f"{place.key}/", autoescape=True))
 
 
-def _told_in_reach(place: Place) -> ColumnElement[bool]:
-    """Match memories told around or inside a place; `memories.place` holds it as text (``acme/general``)."""
+def _stated_around(place: Place) -> ColumnElement[bool]:
+    """Match memories stated around or inside a place; `memories.place` has it as text (``acme/general``)."""
     around = [str(outer) for outer in place.containing()]
     return or_(memories.c.place.in_(around), memories.c.place.startswith(f"{place}/", autoescape=True))
 

@@ -1,8 +1,8 @@
 """Store many facts at once: without a model some thousand a second.
 
 Without a model, only the same words relate two facts. So facts whose words are new to their owners are stored
-hundreds at a time. The others are decided on as usual: those that correct one, give somebody a name, or name
-somebody who has several.
+hundreds per transaction. The others are decided one by one: those that correct a fact, link two names, or
+name somebody who has several names.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,10 +12,10 @@ from itertools import takewhile
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from memory.facts.aliases import linked
+from memory.facts.aliases import names_in
 from memory.facts.candidate import CandidateFact, Provenance
-from memory.facts.decide import lacking_owners
-from memory.facts.decision_log import decision_run, extracted
+from memory.facts.decide import deciding_owners
+from memory.facts.decision_log import count_candidates, decision_run
 from memory.facts.fact_rows import NOT_SEARCHED
 from memory.facts.refusal import refusal
 from memory.facts.writer import FactWriter
@@ -38,8 +38,8 @@ Refused = Sequence[tuple[CandidateFact, Decision | None]]
 async def remember_many(
     writer: FactWriter, stated: Stated, progress: Callable[[int], None] | None = None
 ) -> list[Decision]:
-    """Decide as `FactWriter` does on many statements, without what is close to them. Calls `progress` with
-    how many have become durable; the index gets them when it catches up."""
+    """Decide on many facts as `FactWriter` does, without a list of similar ones. Calls `progress` with how
+    many are durable; the index gets them when it catches up."""
     judged = writer.similar.judge is not None
     decisions: list[Decision] = []
     with decision_run(writer.logged), span("decision"):
@@ -53,16 +53,16 @@ async def remember_many(
 
 
 def _of_the_same(stated: Stated) -> Stated:
-    """Return the first statements, up to one for other owners."""
+    """Return the first facts, up to one for other owners."""
     first = [(origin.owners, origin.audience) for _, origin in stated[:1]]
     return [*takewhile(lambda one: [(one[1].owners, one[1].audience)] == first, stated)]
 
 
 async def _store(writer: FactWriter, stated: Stated) -> list[Decision]:
-    """Decide on statements for the same owners."""
+    """Decide on facts for the same owners."""
     facts = await writer.candidates(stated, {}, embed=False)
     left = [(fact, refusal(fact, writer.importance_floor)) for fact in facts]
-    extracted(facts)
+    count_candidates(facts)
     decisions: list[Decision] = []
     while left:
         added = await _add_together(writer, left)
@@ -78,16 +78,16 @@ async def _store(writer: FactWriter, stated: Stated) -> list[Decision]:
 
 
 async def _add_together(writer: FactWriter, facts: Refused) -> list[Decision]:
-    """Decide on the first of these facts in one transaction, up to one that is to be searched for."""
+    """Decide on the first of these facts in one transaction, up to one that needs a search."""
 
     async def write() -> list[Decision]:
         async with writer.database.write(lock=facts[0][0].origin.owners) as connection:
-            return await _settle_together(writer, connection, facts)
+            return await _store_together(writer, connection, facts)
 
     return await retried(write)
 
 
-async def _settle_together(writer: FactWriter, connection: AsyncConnection, facts: Refused) -> list[Decision]:
+async def _store_together(writer: FactWriter, connection: AsyncConnection, facts: Refused) -> list[Decision]:
     first = facts[0][0]
     aliases = await writer.store.aliases(connection, first.origin.audience.keys, first.now)
     theirs = memory_owners.c.owner.in_(first.origin.owners)
@@ -101,7 +101,7 @@ async def _settle_together(writer: FactWriter, connection: AsyncConnection, fact
             await writer.store.insert(connection, new, first.now)
             used, new = used | new.keys(), {}
             decision = await _stored_verbatim(writer, connection, fact)
-        elif decision is None and not (fact.draft.replaces or linked(content) or aliases.others(content)):
+        elif decision is None and not (fact.draft.replaces or names_in(content) or aliases.others(content)):
             memory = new[fact.key] = fact.memory(fact.origin.owners)
             fact.made.add(memory.id)
             decision = fact.decision("add", memory, "new")
@@ -115,9 +115,9 @@ async def _settle_together(writer: FactWriter, connection: AsyncConnection, fact
 async def _stored_verbatim(
     writer: FactWriter, connection: AsyncConnection, fact: CandidateFact
 ) -> Decision | None:
-    """Decide on a fact whose words each owner has; None where that is not so."""
+    """Decide on a fact whose words each owner has already; None if one has not."""
     known = await writer.store.known(connection, fact.origin.owners, fact.key, fact.now)
-    if lacking_owners(fact, fact.still_valid(known.worded_so)):
+    if deciding_owners(fact, fact.still_valid(known.worded_so)):
         return None
-    decision, _ = await writer.rows.settle(connection, fact, NOT_SEARCHED)
+    decision, _ = await writer.rows.store_decision(connection, fact, NOT_SEARCHED)
     return decision

@@ -1,4 +1,4 @@
-"""A proposed fact: its draft, its source, and which part of the decision the people present may see."""
+"""A fact before the decision on it: its draft, its provenance, and what those present may see of it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,18 +23,18 @@ class Provenance:
     source: Source = "conversation"
     message_id: str | None = None
     said: str = ""
-    """The text of the message, to distinguish a new statement from one that was found."""
+    """The text of the message, to tell a statement in it from what a search returned."""
     found: tuple[Hit, ...] = ()
-    """What the searches of the turn have brought so far."""
+    """The hits of the searches of the turn so far."""
     shown: frozenset[str] = frozenset()
-    """The ids of what stood in the prompt."""
+    """The ids of the rows in the prompt."""
     live: bool = False
     """True for a message of the current turn, of which a model made the fact; if it was erased, no fact is
     stored."""
     stated_now: bool = False
-    """True for what a caller states at this moment, after all that is stored."""
+    """True for what a caller states now: newer than all that is stored."""
     confirmed: frozenset[str] = frozenset()
-    """The ids of facts that a model named to replace again, after it was shown them and the new one."""
+    """The ids of facts whose replacement a model confirmed when it was shown both texts."""
     everybody: bool = False
     """True if the operator states the fact for everybody; no person or place owns it."""
 
@@ -52,7 +52,7 @@ class CandidateFact:
     draft: Draft
     origin: Provenance
     vector: Any
-    """The embedding; None without an embedder."""
+    """The embedding; None if the embedder is away."""
     now: datetime
     made: set[str] = field(default_factory=set)
     """The ids of memories that were stored from the same statement."""
@@ -69,13 +69,13 @@ class CandidateFact:
         return None if duration is None else self.origin.said_at + duration
 
     def sees(self, memory: Memory) -> bool:
-        """Return whether the people present may read the memory."""
+        """Return whether those present may read the memory."""
         return self.origin.audience.may_read(memory.owners)
 
     def newer_than(self, memory: Memory) -> bool:
-        """Return whether the fact was stated later than the memory, or at the same time in one statement, or
-        as a message that arrives while the memory is there. A memory from the future was stored before the
-        clock went back: what arrives is newer."""
+        """Return whether the fact was stated later than the memory, in the same message or call, or in a
+        message that arrives while the memory exists. A stored time in the future means that the clock was set
+        back: the fact is newer."""
         origin = self.origin
         arrives = origin.live and origin.message_id is not None
         ahead = memory.created_at > self.now >= origin.said_at
@@ -84,14 +84,14 @@ class CandidateFact:
         return later or self.restates(memory)
 
     def restates(self, memory: Memory) -> bool:
-        """Return whether both come from one statement: one call, or one message."""
+        """Return whether both come from the same call or message."""
         origin = self.origin
         same = origin.message_id is not None and origin.message_id == memory.message_id
         return memory.id in self.made or (same and origin.user == memory.user_id)
 
     def prolongs(self, memory: Memory) -> bool:
-        """Return whether the fact, stated again, gives the memory a later end. A caller who names no end
-        means none; a model that names none says nothing of it."""
+        """Return whether the fact, stated again, expires later than the memory. Without a ttl it never
+        expires if a caller states it; a model that gives none leaves the expiry as it is."""
         until, known = self.expires_at, memory.expires_at
         if known is None or self.restates(memory):
             return False
@@ -100,7 +100,7 @@ class CandidateFact:
         return not self.origin.live if until is None else until > known
 
     def decides_for(self, memory: Memory) -> frozenset[str]:
-        """Return the owners for whom the person may replace or repeat the memory: only their own if others
+        """Return the owners for whom the person may supersede or repeat the memory: only themselves if others
         stated it too."""
         if self.origin.everybody:
             return memory.owners
@@ -108,8 +108,8 @@ class CandidateFact:
         return memory.owners if tellers(memory.owners, memory.user_id) == {own} else memory.owners & {own}
 
     def corrects(self, memory: Memory) -> bool:
-        """Return whether the draft names this memory to replace, those present may read it, and it would
-        change, be it a capital or a mark. Only a newer statement replaces."""
+        """Return whether the draft names this memory in `replaces`, is newer, and changes it, be it in case
+        or punctuation; those present must be able to read it."""
         if memory.id != self.draft.replaces or not (self.sees(memory) and self.newer_than(memory)):
             return False
         draft = self.draft
@@ -118,7 +118,7 @@ class CandidateFact:
         return proposed != known or not _at_once(self.expires_at, memory.expires_at)
 
     def still_valid(self, worded_so: Mapping[str, Memory]) -> dict[str, Memory]:
-        """Leave out, of the memories in the same words, those that have expired or that the draft
+        """Return the memories in the same words by owner, without those that have expired or that the draft
         corrects."""
         return {
             owner: memory
@@ -129,13 +129,13 @@ class CandidateFact:
 
     @property
     def correction(self) -> Verdict:
-        """Return the verdict on the memory that it corrects."""
+        """Return the verdict on the memory that the draft corrects."""
         ends = self.expires_at is not None and not self.draft.for_good
         by = CORRECTED_BY_MODEL if self.origin.live else CORRECTED
         return Verdict("contradiction", FOR_A_TIME if ends else by)
 
     def memory(self, owners: frozenset[str]) -> Memory:
-        """Return a new memory that belongs to these owners."""
+        """Return the memory to insert for these owners."""
         draft, origin = self.draft, self.origin
         return Memory(
             id=new_id(),
@@ -163,7 +163,7 @@ class CandidateFact:
         target: Memory | None = None,
         close: tuple[Memory, ...] = (),
     ) -> Decision:
-        """Return the decision without the memories that the people present may not read."""
+        """Return the decision without memories that those present may not read."""
         if memory is not None and memory.owners and not self.sees(memory):
             memory = None
         return Decision(

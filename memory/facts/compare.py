@@ -1,14 +1,14 @@
-"""Relate two statements, without any model.
+"""Compare two facts by their words, without a model.
 
-Words prove only that two statements are the same: the same words in the same order, in any script. Case,
-Unicode form, white space, the shape of quotes and dashes, vowel points and closing punctuation do not count.
-Whatever may carry a value does: accents, signs, decimal marks, question marks, emoji, ß, and the Hebrew final
-letters (אף is a nose, אפ an app).
+Words prove only that two facts are the same: the same words in the same order, in any script. Case, Unicode
+form, white space, the shape of quotes and dashes, vowel points and closing punctuation do not count. Whatever
+may carry a value does: accents, signs, decimal marks, question marks, emoji, ß, and the Hebrew final letters
+(אף is a nose, אפ an app).
 
-A model that rules a fact known drops its words. That holds only where the known fact has each of them, and
-neither denies what the other says (`lost_value`): any word may be the value. Only words that state nothing by
-themselves do not count, unless one stands in the place of another ("9 am", "9 pm"), and words may stand for a
-longer run with a number ("in her thirties" for "30 years old").
+Where a model rules that a fact is known, its words are dropped. So the stored fact must have each of them,
+and neither may deny what the other says (`missing_value`): any word may be the value. Only words that state
+nothing by themselves do not count, unless one stands in the place of another ("9 am", "9 pm"), and words may
+stand for a longer run with a number ("in her thirties" for "30 years old").
 """
 
 import re
@@ -58,7 +58,7 @@ _SILENT = frozenset(
     those which who whom it its he she they them their his her him i me my we us our you your there here very
     too also so then just s""".split()
 )
-"""Words that state nothing by themselves."""
+"""Function words, which carry no value."""
 _DENYING = frozenset(
     map(
         fold,
@@ -73,7 +73,7 @@ _DENYING = frozenset(
         不 没 沒 無 无 未 非 안 못 않 없""".split(),
     )
 )
-"""Words, without accents, that deny or limit what stands beside them, or say that it is over."""
+"""Words, without accents, that deny or limit the words beside them, or say that something is over."""
 _ASKING = ("?", "？", "؟", "՞", "\u037e")
 _UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI", "LAO", "MYANMAR", "KHMER")
 _TOKEN = re.compile(
@@ -85,9 +85,9 @@ _NOT = re.compile(r"n't\b")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How the new statement relates to the old one: the same; different (both stay); a contradiction, which
-    ends the old one; subsumed, known already; outdated, stated before what ended it. Words alone prove only
-    the first two."""
+    """How the new fact relates to the old one: the same; different (both stay); a contradiction, which
+    supersedes the old one; subsumed, known already; outdated, stated before what superseded it. Words alone
+    prove only the first two."""
 
     relation: Relation
     reason: str
@@ -97,7 +97,8 @@ DIFFERENT, SAME = Verdict("different", "other words"), Verdict("same", "the same
 
 
 def _tidy(text: str) -> str:
-    """Return the text with one form of quotes, dashes, digits, points and spaces; case and marks stay."""
+    """Return the text with one form of quotes, dashes, digits, points and spaces; case and punctuation
+    stay."""
     text = _RAISED.sub(lambda raised: "^" + raised[0], text)
     text = unicodedata.normalize("NFKC", text.translate(_TABLE)).translate(_TABLE)
     if not text.isascii():
@@ -108,7 +109,7 @@ def _tidy(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def normalise(text: str) -> str:
-    """Return the spelling that all texts with the same key share. Normalising twice changes nothing more."""
+    """Return the form that all texts with the same key share. Idempotent."""
     # "ß" is no "ss": in Maßen is moderately, in Massen in crowds.
     folded = "ß".join(part.casefold() for part in _tidy(text).replace("ẞ", "ß").split("ß"))
     plain = _tidy(unicodedata.normalize("NFKC", folded))
@@ -128,13 +129,13 @@ def same_words(one: str, other: str) -> bool:
 
 
 def within(words: str, text: str) -> bool:
-    """Return whether a text has these words in their order, both normalised."""
+    """Return whether a text contains these words next to each other, both normalised."""
     unspaced = words and _is_unspaced(words)
     return words in text if unspaced else f" {words} " in f" {text} "
 
 
 def alike(one: str, other: str, similarity: float, thresholds: Thresholds) -> bool:
-    """Return whether two statements share a topic, by the cosine of their embeddings or their spelling."""
+    """Return whether two facts share a topic, by the cosine of their embeddings or their spelling."""
     spelling = Levenshtein.normalized_similarity(normalise(one), normalise(other))
     return near(similarity, thresholds) or spelling > NEARLY_THE_SAME_SPELLING
 
@@ -150,9 +151,9 @@ def _plain_digit(letter: str) -> str:
     return str(unicodedata.decimal(letter))
 
 
-def lost_value(new: str, known: str) -> str | None:
-    """Return the word of the new fact that is lost where it is taken for known; None where nothing is."""
-    every, every_before = _words(new), _words(known)
+def missing_value(new: str, stored: str) -> str | None:
+    """Return a word of the new fact that the stored one does not have; None if no value would be lost."""
+    every, every_before = _words(new), _words(stored)
     written, before = ([word for word in words if _tells(word)] for words in (every, every_before))
     said, there = ([word.casefold() for word in words] for words in (written, before))
     if torn := _denials(there) ^ _denials(said):
@@ -175,22 +176,22 @@ def lost_value(new: str, known: str) -> str | None:
 
 
 def mentions(text: str, fact: str, aside: Collection[str] = ()) -> bool:
-    """Return whether a text has a word of a fact, besides the names `aside`, that states something."""
+    """Return whether a text has a content word of a fact, besides the names `aside`."""
     return not _telling(text).isdisjoint(_telling(without_names(fact, aside)))
 
 
 def tells(text: str, fact: str, aside: Collection[str] = ()) -> bool:
-    """Return whether a text has a third of what a fact states, or two words of it."""
+    """Return whether a text has a third of the content words of a fact, or two of them."""
     stated = _telling(without_names(fact, aside))
     return len(stated & _telling(text)) >= min(2, max(1, len(stated) / 3))
 
 
-def only_recalls(new: str, known: str, said: str, aside: Collection[str] = ()) -> bool:
-    """Return whether what was `said` gives nothing of the new fact, which is like a known one. A question
-    gives it if nothing had to be recalled, another sentence if it has a word of it. A denial, or another
-    script, may come from the speaker all the same."""
-    stated, before = (_telling(without_names(text, aside)) for text in (new, known))
-    words = [_words(text) for text in (new, known, said)]
+def only_recalls(new: str, stored: str, said: str, aside: Collection[str] = ()) -> bool:
+    """Return whether a new fact, which resembles a stored one, takes nothing from the message `said`. A
+    sentence of it states the fact if they share a content word, a question only if nothing had to be
+    recalled. A denial, or another script, counts as the speaker's."""
+    stated, before = (_telling(without_names(text, aside)) for text in (new, stored))
+    words = [_words(text) for text in (new, stored, said)]
     if _denials(words[0]) ^ _denials(words[1]) or _scripts(new).isdisjoint(_scripts(said)):
         return False
     spoken = spoken_sentences(said)
@@ -201,7 +202,7 @@ def only_recalls(new: str, known: str, said: str, aside: Collection[str] = ()) -
 
 
 def spoken_sentences(said: str) -> list[str]:
-    """Return the sentences that do not ask."""
+    """Return the sentences that are no questions."""
     return [one for one in sentences(said) if not one.rstrip(_CLOSING).endswith(_ASKING)]
 
 
@@ -214,10 +215,10 @@ def _telling(text: str) -> frozenset[int]:
     return stems(" ".join(word for word in _words(text) if _tells(word)))
 
 
-def other_value(new: str, known: str) -> bool:
-    """Return whether the new fact has another number, name, sign or denial, or only other words in the same
-    places. Without capitals any word may be a name."""
-    every, every_before = _words(new), _words(known)
+def differs_in_value(new: str, stored: str) -> bool:
+    """Return whether the new fact has another number, name, sign or denial, or other words in the same
+    positions. In scripts without capitals any word may be a name."""
+    every, every_before = _words(new), _words(stored)
     said, there = ([word.casefold() for word in words] for words in (every, every_before))
     if _denials(said) ^ _denials(there):
         return True
@@ -227,9 +228,9 @@ def other_value(new: str, known: str) -> bool:
     return not marks <= {*there} or (bool(others) and all(others))
 
 
-def coarser(new: str, known: str) -> bool:
-    """Return whether the new fact has at most half as many words that state something, and two of its own."""
-    said, there = ({word.casefold() for word in _words(text) if _tells(word)} for text in (new, known))
+def coarser(new: str, stored: str) -> bool:
+    """Return whether the new fact has at most half as many content words, and at most two that are new."""
+    said, there = ({word.casefold() for word in _words(text) if _tells(word)} for text in (new, stored))
     return 2 * len(said) <= len(there) and len(said - there) <= 2
 
 
@@ -261,20 +262,20 @@ def _is_sign(word: str) -> bool:
 
 
 def _in_place(new: Sequence[str], known: Sequence[str]) -> str | None:
-    """Return the first new word that stands in the place of another one."""
+    """Return the first new word in the position of another one."""
     there, said = ([word.casefold() for word in words] for words in (known, new))
     runs = SequenceMatcher(None, there, said, autojunk=False).get_opcodes()
     return next((new[k] for how, i, j, k, m in runs if how == "replace" and j - i == m - k), None)
 
 
 def _denials(words: Sequence[str]) -> set[str]:
-    """Return a mark for each denial: one negation is as good as another."""
+    """Return a mark for each denial, whichever word it is."""
     denials = [word for word in words if fold(word) in _DENYING]
     return {f"denial {number}" for number in range(len(denials))}
 
 
 def _stand_for_numbers(extra: Collection[str], said: Sequence[str], there: Sequence[str]) -> bool:
-    """Return whether each run with extra words takes the place of a longer run with a number."""
+    """Return whether each run with extra words replaces a longer run with a number."""
     for _, i, j, k, m in SequenceMatcher(None, there, said, autojunk=False).get_opcodes():
         old, new = there[i:j], said[k:m]
         if not set(extra).isdisjoint(new) and not (len(old) > len(new) and any(map(_is_number, old))):

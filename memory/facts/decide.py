@@ -1,10 +1,10 @@
-"""Decide what happens to a candidate fact for each of its owners, given what they know (`Case`). Pure.
+"""Decide what happens to a candidate fact for each of its owners, from what they have (`Case`). Pure.
 
-One owner may know the same words, an equivalent fact, one that the candidate replaces, or nothing similar.
-The decision shows only what the people present may read.
+An owner may have the same words, an equivalent fact, one that the candidate supersedes, or nothing similar.
+The decision shows only what those present may read.
 
-A model may rule on what words leave open. It may replace across numbers and names, but only what the same
-person stated before; and take a fact for known only where no value is lost.
+A model may rule where words prove nothing. It may supersede across numbers and names, but only what the same
+person stated before; and it may take a fact for known only where no value is lost.
 """
 
 from collections import Counter
@@ -21,11 +21,11 @@ from memory.facts.compare import (
     Relation,
     Verdict,
     coarser,
-    lost_value,
-    other_value,
+    differs_in_value,
+    missing_value,
     same_words,
 )
-from memory.facts.refusal import refusal, repeats_found, repeats_recalled
+from memory.facts.refusal import echo_of_memory, echo_of_search, refusal
 from memory.process.traced import Traced
 from memory.records import Action, Decision, Draft, Memory
 from memory.text.names import Aliases
@@ -37,7 +37,7 @@ _ORDER = ("same", "subsumed", "contradiction", "outdated", "different")
 CORRECTED_BEFORE = "said before what it is to correct"
 
 Ruling = Literal["replaces", "same", "ignore"]
-"""What the new fact does to the old one: ends it; says the same; says nothing beyond it."""
+"""What the new fact does to the old one: supersedes it; says the same; adds nothing to it."""
 
 RULINGS: Mapping[Ruling, Verdict] = MappingProxyType(
     {
@@ -50,7 +50,7 @@ RULINGS: Mapping[Ruling, Verdict] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A memory, and the owners for whom it is replaced or already covers the candidate."""
+    """A memory, and the owners for whom it is superseded or already covers the candidate."""
 
     memory: Memory
     owners: frozenset[str]
@@ -67,19 +67,19 @@ class Resolution:
     covered: tuple[Step, ...]
     """Memories that already cover the candidate, with their owners."""
     outdated: tuple[Step, ...]
-    """Newer memories that had already replaced what the candidate states, with their owners."""
+    """Newer memories that had already superseded what the candidate states, with their owners."""
     replaced: tuple[Step, ...]
-    """Memories that the candidate replaces."""
+    """Memories that the candidate supersedes."""
 
 
-def lacking_owners(candidate: CandidateFact, worded_so: Collection[str]) -> frozenset[str]:
-    """Return the owners for whom similar memories count, where these have the same words."""
+def deciding_owners(candidate: CandidateFact, worded_so: Collection[str]) -> frozenset[str]:
+    """Return the owners for whom similar memories decide: those without a memory in the same words."""
     owners = candidate.origin.owners
     return owners if candidate.draft.replaces else owners.difference(worded_so)
 
 
 def resolve(candidate: CandidateFact, worded_so: Mapping[str, Memory], near: Near) -> Resolution:
-    """Decide for every owner. `worded_so` has by owner the memory in the same words; `near` lists similar
+    """Decide for every owner. `worded_so` maps owners to their memory in the same words; `near` lists similar
     ones, the decisive first."""
     here = next((memory for memory in worded_so.values() if candidate.sees(memory)), None)
     covered, lacking = _shares(
@@ -96,7 +96,7 @@ def resolve(candidate: CandidateFact, worded_so: Mapping[str, Memory], near: Nea
 
 
 def decision_of(candidate: CandidateFact, resolution: Resolution, near: Near) -> Decision:
-    """Return the decision as the people present may see it."""
+    """Return the decision as those present may see it."""
     memory = resolution.memory
     covered, replaced = _seen(candidate, resolution.covered), _seen(candidate, resolution.replaced)
     shown = not resolution.new or candidate.origin.audience.may_read(resolution.fresh)
@@ -113,7 +113,7 @@ def decision_of(candidate: CandidateFact, resolution: Resolution, near: Near) ->
 
 
 def figures_of(decisions: Sequence[Decision]) -> Counter[str]:
-    """Count the decisions by action, and those that found the fact known already."""
+    """Count the decisions by action, and those by which the fact was known already."""
     known = sum(d.action == "merge" or (d.action == "ignore" and d.target_id is not None) for d in decisions)
     return Counter(d.action for d in decisions) + Counter(decided=len(decisions), known=known)
 
@@ -143,7 +143,7 @@ def _replaced(candidate: CandidateFact, near: Near, fresh: frozenset[str]) -> tu
 
 
 def _new_memory(candidate: CandidateFact, owners: frozenset[str], replaced: Sequence[Step]) -> Memory:
-    """Return the memory to insert, later than those it replaces."""
+    """Return the memory to insert, dated after those that it supersedes."""
     memory = candidate.memory(owners)
     later = [step.memory.created_at + timedelta(microseconds=1) for step in replaced]
     return replace(memory, created_at=max([memory.created_at, *later]))
@@ -159,7 +159,7 @@ def _close(candidate: CandidateFact, near: Near) -> tuple[Memory, ...]:
 
 
 def as_candidate(memory: Memory, origin: Provenance, now: datetime) -> CandidateFact:
-    """Return the stored fact as a candidate again, as `origin.user` stated it."""
+    """Return a stored fact as a candidate stated by `origin.user`."""
     ttl = describe(memory.expires_at - memory.created_at) if memory.expires_at else None
     draft = Draft(memory.content, memory.subjects, ttl, memory.type, memory.importance)
     said = Provenance(
@@ -173,17 +173,17 @@ def as_candidate(memory: Memory, origin: Provenance, now: datetime) -> Candidate
     return CandidateFact(draft, said, None, now)
 
 
-def allowed(candidate: CandidateFact, old: Memory, verdict: Verdict, aliases: Aliases) -> Verdict:
-    """Return the verdict, or "different" where it may not be followed: what is taken for known loses no
-    value, only a newer statement replaces, and a temporary one ends no permanent one. Of two that say the
-    same in other words the newer one stays, or the one that says more."""
+def checked(candidate: CandidateFact, old: Memory, verdict: Verdict, aliases: Aliases) -> Verdict:
+    """Return the verdict, or "different" where it would lose a value, an older fact would supersede a newer
+    one, or a temporary fact a permanent one. Of two that say the same in other words the newer one stays, or
+    the one that says more."""
     if verdict.relation in ("same", "subsumed"):
         new, known = map(aliases.canonical, (candidate.draft.content, old.content))
-        if (lost := lost_value(new, known)) is None:
+        if (lost := missing_value(new, known)) is None:
             return verdict
-        if other_value(new, known):
+        if differs_in_value(new, known):
             return Verdict("different", f"a model judged it known, but {lost!r} is not")
-        alike = verdict.relation == "same" and not other_value(known, new)
+        alike = verdict.relation == "same" and not differs_in_value(known, new)
         if not alike and not coarser(new, known):
             return Verdict("different", f"a model judged it known, but {lost!r} is not")
         stays = alike and candidate.newer_than(old) and old.expires_at is None
@@ -202,7 +202,7 @@ def step_of(
 ) -> Step | None:
     """Return which of two stored facts a ruling supersedes, and for which owners; None if it changes
     nothing."""
-    verdict = allowed(candidate, old, RULINGS[ruling], aliases)
+    verdict = checked(candidate, old, RULINGS[ruling], aliases)
     back = old if verdict.relation == "contradiction" else new
     owners = candidate.decides_for(old) & candidate.decides_for(new) & candidate.origin.owners
     if verdict.relation == "different" or new.id == old.id or not owners:
@@ -218,13 +218,13 @@ def ruled_decision(candidate: CandidateFact, new: Memory, old: Memory, step: Ste
     return candidate.decision(action, old, step.verdict.reason, target=old)
 
 
-def weighed(
+def with_verdicts(
     candidate: CandidateFact,
     memories: Sequence[Memory],
     aliases: Sequence[tuple[str, str]],
     cosine: Mapping[str, float],
 ) -> Near:
-    """Return the memories with verdicts, the decisive ones and then the nearest first."""
+    """Return the memories with their verdicts, the decisive ones first, then the nearest."""
     names = Aliases(tuple(aliases))
     pairs = [(memory, _verdict(candidate, memory, names)) for memory in memories]
     return sorted(pairs, key=lambda pair: (_ORDER.index(pair[1].relation), -cosine.get(pair[0].id, 0.0)))
@@ -237,18 +237,18 @@ def _verdict(candidate: CandidateFact, old: Memory, aliases: Aliases) -> Verdict
         return SAME
     if not candidate.sees(old):
         return DIFFERENT
-    if old.id == candidate.draft.replaces and said_before(candidate, old):
+    if old.id == candidate.draft.replaces and stated_before(candidate, old):
         return Verdict("outdated", CORRECTED_BEFORE)
-    return allowed(candidate, old, candidate.rulings.get(old.id, DIFFERENT), aliases)
+    return checked(candidate, old, candidate.rulings.get(old.id, DIFFERENT), aliases)
 
 
-def said_before(candidate: CandidateFact, memory: Memory) -> bool:
+def stated_before(candidate: CandidateFact, memory: Memory) -> bool:
     return candidate.origin.said_at < memory.created_at and not candidate.newer_than(memory)
 
 
 @dataclass(frozen=True, slots=True)
 class Case(Traced):
-    """What the decision on a fact rests on. Its trace has it, so that today's code can decide again."""
+    """The inputs of a decision. The trace has them, so that a replay can decide again."""
 
     draft: Draft
     origin: Provenance
@@ -260,29 +260,29 @@ class Case(Traced):
     near: tuple[Memory, ...] = ()
     cosine: Mapping[str, float] = field(default_factory=dict)
     recalled: frozenset[str] = frozenset()
-    """The ids of those that the fact only repeats in other words, since its message states nothing of it."""
+    """The ids of those that the fact repeats in other words although its message does not state it."""
     aliases: tuple[tuple[str, str], ...] = ()
     ended: Decision | None = None
-    """What the rows alone decided: the message was gone, or the fact had ended or was made private."""
+    """The decision by the rows alone: the message was erased, or the fact had expired or was made private."""
 
     @classmethod
     def of(cls, fact: CandidateFact, **read: Any) -> "Case":
-        """Return the case of a fact, with what was `read` for it: the other fields."""
+        """Return the case of a fact; `read` has the other fields."""
         found = tuple(replace(hit, memory=None) for hit in fact.origin.found)
         origin = replace(fact.origin, found=found)
         return cls(fact.draft, origin, fact.now, dict(fact.rulings), frozenset(fact.made), **read)
 
     def decide(self, importance_floor: float) -> tuple[Decision, Resolution | None]:
-        """Return the decision, and what it does to rows, if anything. Asks nobody."""
+        """Return the decision, and its effect on the rows, if any."""
         made, rulings = set(self.made), dict(self.rulings)
         fact = CandidateFact(self.draft, self.origin, None, self.now, made=made, rulings=rulings)
-        decided = refusal(fact, importance_floor) or self.ended or repeats_found(fact, self.worded_so)
-        decided = decided or repeats_recalled(fact, [one for one in self.near if one.id in self.recalled])
+        decided = refusal(fact, importance_floor) or self.ended or echo_of_search(fact, self.worded_so)
+        decided = decided or echo_of_memory(fact, [one for one in self.near if one.id in self.recalled])
         if decided:
             return decided, None
         worded_so = fact.still_valid(self.worded_so)
-        lacking = lacking_owners(fact, worded_so)
+        lacking = deciding_owners(fact, worded_so)
         others = [memory for memory in self.near if not memory.owners.isdisjoint(lacking)]
-        near = weighed(fact, others, self.aliases, self.cosine)
+        near = with_verdicts(fact, others, self.aliases, self.cosine)
         resolution = resolve(fact, worded_so, near)
         return decision_of(fact, resolution, near), resolution

@@ -20,17 +20,17 @@ log = logging.getLogger("hachi.decisions")
 log.propagate = False
 
 Facts = Literal["on", "redacted", "off"]
-"""What a line has of facts and of reasons, which may quote them: all, a mark in their place, or nothing."""
+"""What a line shows of facts and of reasons, which may quote them: all, a mark in their place, or nothing."""
 REDACTED = "[redacted]"
 
 
 @dataclass(slots=True)
 class _PersonRun:
-    """What one person told in a run, and what was decided on it."""
+    """The messages of one person in a run, and the decisions on them."""
 
     messages: dict[str, int] = field(default_factory=dict)
     """The length of each message, by its text."""
-    extracted: int = 0
+    candidates: int = 0
     decisions: list[tuple[Decision, str | None]] = field(default_factory=list)
     """With the id of the message that stated the fact."""
 
@@ -40,30 +40,30 @@ _run: ContextVar[dict[str, _PersonRun] | None] = ContextVar("decision_run", defa
 
 @contextmanager
 def decision_run(facts: Facts = "on") -> Iterator[None]:
-    """Log the decisions made inside as one line a person, also if the run fails. An inner run belongs to the
-    outer."""
+    """Log the decisions of the block as one line per person, also if it fails. A run inside another belongs
+    to the outer one."""
     if _run.get() is not None:
         yield
         return
-    told: dict[str, _PersonRun] = {}
-    token = _run.set(told)
+    people: dict[str, _PersonRun] = {}
+    token = _run.set(people)
     try:
         yield
     finally:
         _run.reset(token)
-        for user, part in told.items():
+        for user, part in people.items():
             log.info(without_facts(json.dumps(_line(user, part), ensure_ascii=False), facts))
 
 
-def extracted(facts: Sequence[CandidateFact]) -> None:
-    """Count these facts in the current run."""
+def count_candidates(facts: Sequence[CandidateFact]) -> None:
+    """Count the proposed facts of the current run."""
     for fact in facts:
-        told = _run_of(fact.origin)
-        told.messages[fact.origin.said] = len(fact.origin.said)
-        told.extracted += 1
+        part = _run_of(fact.origin)
+        part.messages[fact.origin.said] = len(fact.origin.said)
+        part.candidates += 1
 
 
-def decided(origin: Provenance, decision: Decision) -> None:
+def add_decision(origin: Provenance, decision: Decision) -> None:
     """Add a durable decision to the current run."""
     _run_of(origin).decisions.append((decision, origin.message_id))
 
@@ -74,25 +74,25 @@ def _run_of(origin: Provenance) -> _PersonRun:
     return run.setdefault(origin.user, _PersonRun())
 
 
-def _line(user: str, told: _PersonRun) -> dict[str, object]:
+def _line(user: str, part: _PersonRun) -> dict[str, object]:
     return {
         "event": "memory_decision",
         "user_id": user,
-        "input_message_length": sum(told.messages.values()),
-        "extracted_count": told.extracted,
+        "input_message_length": sum(part.messages.values()),
+        "extracted_count": part.candidates,
         "decisions": [
             {"fact": d.content, "action": d.action}
             | ({"id": d.id} if d.id else {})
             | ({"target_id": d.target_id} if d.target_id else {})
             | ({"message_id": message_id} if message_id else {})
             | {"reason": d.reason}
-            for d, message_id in told.decisions
+            for d, message_id in part.decisions
         ],
     }
 
 
 def without_facts(line: str, facts: Facts) -> str:
-    """Return the line with as much of the facts as is wanted."""
+    """Return the line with the facts, with marks in their place, or without them."""
     if facts == "on":
         return line
     event = json.loads(line)

@@ -1,8 +1,7 @@
-"""Let no derived text outlive its source.
+"""Empty derived texts whose source ends, and say what they are written again from.
 
 Derived are the summaries of conversations, and the summary of a person's facts, an entry of their profile.
-`withhold` empties those that rest on what no longer holds, and adds the jobs that write them again. The rest
-tells what they may be written from.
+`withhold` empties those that rest on rows that no longer hold, and adds the jobs that write them again.
 """
 
 from collections.abc import Callable, Collection
@@ -78,15 +77,15 @@ _NO_LONGER = (
 )
 
 
-async def no_longer(database: Database, ids: Collection[str], owner: str, now: datetime) -> tuple[str, ...]:
+async def ended_facts(database: Database, ids: Collection[str], owner: str, now: datetime) -> tuple[str, ...]:
     """Return the facts of these messages that no longer hold for this owner, oldest first, each with what
-    replaced it."""
+    superseded it."""
     rows = await database.rows(_NO_LONGER, {"messages": list(ids), "owner": owner, "now": now})
     found = {row.id: row.content + (f" (since then: {row.instead})" if row.instead else "") for row in rows}
     return tuple(found.values())
 
 
-async def remaining(
+async def remaining_messages(
     connection: AsyncConnection, conversation: str, owner: str, upto: int, limit: int
 ) -> list[Message]:
     """Return the newest visible messages of people up to the `seq` `upto`, in order."""
@@ -100,10 +99,10 @@ async def remaining(
     return [Message(*row) for row in reversed((await connection.execute(query)).all())]
 
 
-async def that_hold(
+async def still_readable(
     connection: AsyncConnection, memory_ids: Collection[str], audience: Audience, now: datetime
 ) -> set[str]:
-    """Return those of these memories that this audience may still read."""
+    """Return which of these memories the audience may still read."""
     if not memory_ids:
         return set()
     given = {"ids": list(memory_ids), "owners": list(audience.keys), "now": now}
@@ -124,9 +123,10 @@ async def withhold(
     """Empty every summary that rests on these messages or memories, in the caller's transaction, and add the
     jobs that write it again. Returns how many. Call it before rows are deleted.
 
-    `owners` are those for whom they no longer hold; None means everybody. With a `forgetting` the emptied
-    ones get another id, and it hides the former: what was shown them goes with it. With `written_before` only
-    earlier summaries count, with `telling` only those whose text tells a memory.
+    `owners` are those for whom the rows no longer hold; None means everybody. With a `forgetting` the emptied
+    summaries get new ids and it hides the old ones, so that replies that were shown them belong to its
+    cascade. With `written_before` only earlier summaries count, with `telling` only those whose text tells a
+    memory.
     """
     ids = {*message_ids, *memory_ids}
     heard, found = {*message_ids}, dict[str, Any]()
@@ -155,12 +155,13 @@ async def withhold(
             renamed = update(active_conversations).where(active_conversations.c.id == id)
             await connection.execute(renamed.values(id=new_id()))
     for conversation, owner in {(row.conversation_id, row.owner) for row in rows}:
-        await read_again(connection, conversation, owner, now)
+        await consolidate_again(connection, conversation, owner, now)
     return len(emptied) + in_short
 
 
 async def _told(connection: AsyncConnection, memory_ids: Collection[str]) -> Callable[[str], bool]:
-    """Return what tells whether a text says something of these memories, besides who told them."""
+    """Return a function that says whether a text tells one of these memories, besides their authors'
+    names."""
     facts = (await connection.execute(select(memories).where(memories.c.id.in_(memory_ids)))).all()
     owners = {user_key(fact.user_id) for fact in facts}
     names = [*await connection.scalars(select(speakers.c.author).where(speakers.c.owner.in_(owners)))]
@@ -169,8 +170,8 @@ async def _told(connection: AsyncConnection, memory_ids: Collection[str]) -> Cal
 
 
 def _covering(heard: Collection[str]) -> Select[str]:
-    """Select the summaries that cover one of these messages. It begins with the messages, or it would read
-    every conversation."""
+    """Select the summaries that cover one of these messages, beginning with the messages: otherwise it would
+    read every conversation."""
     active = active_conversations.alias("covering").c
     same = and_(active.conversation_id == messages.c.conversation_id, active.owner == heard_by())
     return select(active.id).where(same, active.covered >= messages.c.seq, messages.c.id.in_(heard))
@@ -182,8 +183,8 @@ async def _memory_summaries(
     owners: Collection[str] | None,
     told: Callable[[str], bool] | None,
 ) -> int:
-    """Empty the summaries of people's facts that rest on one of these, or on nothing recorded, and that tell
-    of them. Returns how many. Each is written again once enough facts are new."""
+    """Empty the summaries of people's facts that rest on one of these ids, or on nothing recorded, and tell
+    one of the memories. Returns how many. Each is written again once enough facts are new."""
     entry, source = context_entries.c, rests_on.c
     direct = select(source.derived_id).where(source.source_id.in_(ids))
     recorded = select(source.derived_id).where(source.derived_id == entry.id).exists()
@@ -204,18 +205,18 @@ def _place_of(owner: str) -> Place:
     return Place.of_key(owner) if owner.startswith("place:") else Place()
 
 
-def _reads(owner: str, lost: Collection[str] | None) -> bool:
-    """Return whether what this owner reads is among what these owners have lost; None: everybody has."""
-    return lost is None or not Audience.of(owner.removeprefix("user:"), _place_of(owner)).keys.isdisjoint(
-        lost
+def _reads(owner: str, owners: Collection[str] | None) -> bool:
+    """Return whether this owner reads what one of these owners has; None means everybody."""
+    return owners is None or not Audience.of(owner.removeprefix("user:"), _place_of(owner)).keys.isdisjoint(
+        owners
     )
 
 
-async def read_again(
+async def consolidate_again(
     connection: AsyncConnection, conversation: str, owner: str, now: datetime, *, message: str | None = None
 ) -> None:
-    """Add the job that consolidates a conversation again; with a `message`, one that reads it though it is
-    covered."""
+    """Add the job that consolidates a conversation again; with a `message`, one that reads it although the
+    summary covers it."""
     payload = {"conversation": conversation, "place": list(_place_of(owner).path)}
     about = consolidation_subject(conversation, owner)
     if message is not None:

@@ -1,7 +1,7 @@
-"""Apply the decision on a fact to the rows, in one transaction, for each owner.
+"""Apply the decision on a fact to the rows of each owner, in one transaction.
 
-A correction in a channel replaces the channel's memory and the speaker's own. One in private leaves the
-channel's as it is, so a channel never shows a private statement.
+A correction in a channel supersedes the memory of the channel and of the speaker. One in private leaves the
+channel's as it is, so a channel never shows what was said in private.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from memory.errors import NotFound
 from memory.facts.aliases import links_of
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.compare import same_words
-from memory.facts.decide import Case, Resolution, Step, lacking_owners
+from memory.facts.decide import Case, Resolution, Step, deciding_owners
 from memory.facts.derived import withhold
 from memory.facts.refusal import states
 from memory.facts.similar import SimilarFacts, SimilarSearch
@@ -36,7 +36,7 @@ class FactRows:
     similar: SimilarFacts
     importance_floor: float
 
-    async def settle(
+    async def store_decision(
         self, connection: AsyncConnection, candidate: CandidateFact, searched: SimilarSearch
     ) -> tuple[Decision, Case]:
         """Decide by what was `searched` and stated since, and store that. Raises Overtaken where what it
@@ -46,15 +46,15 @@ class FactRows:
             draft = await self.replacing(connection, candidate.draft, origin, candidate.now)
             if draft.replaces != candidate.draft.replaces:
                 raise Overtaken(
-                    f"{self.store.database.where}: what it corrects has just been replaced; try again"
+                    f"{self.store.database.where}: what it corrects was superseded just now; try again"
                 )
         case = await self._read(connection, candidate, searched)
         decision, resolution = case.decide(self.importance_floor)
         if resolution is None:
             return decision, case
         worded_so = candidate.still_valid(case.worded_so)
-        if not searched.owners.issuperset(lacking_owners(candidate, worded_so)):
-            raise Overtaken(f"{self.store.database.where}: what was known already has just ended; try again")
+        if not searched.owners.issuperset(deciding_owners(candidate, worded_so)):
+            raise Overtaken(f"{self.store.database.where}: a fact that it rests on ended just now; try again")
         await self._write(connection, candidate, resolution)
         said_again = [*worded_so.values(), *(step.memory for step in resolution.covered)]
         known = {memory.id: memory for memory in said_again}
@@ -70,8 +70,8 @@ class FactRows:
     async def _read(
         self, connection: AsyncConnection, candidate: CandidateFact, searched: SimilarSearch
     ) -> Case:
-        """Read what the decision rests on. The rows alone decide if the message is gone, or the fact private
-        or ended."""
+        """Read the inputs of the decision. The rows alone decide if the message was erased, or the fact
+        withdrawn or expired."""
         stated_in = candidate.origin.message_id if candidate.origin.live else None
         try:
             case = await self.similar.read(connection, candidate, searched, stated_in)
@@ -86,18 +86,18 @@ class FactRows:
     async def replacing(
         self, connection: AsyncConnection, draft: Draft, origin: Provenance, now: datetime
     ) -> Draft:
-        """Return the draft with the whole id of what it replaces, or of what replaced that, and with its
-        subjects if it has none. Where those present may read no such fact it stands beside what is there."""
+        """Return the draft with the whole id of the fact that it corrects, or of what superseded that, and
+        with its subjects if it has none. If those present may read no such fact, `replaces` is None."""
         named = read_id(draft.replaces or "")
         found = await self.store.current(connection, named, origin.audience, now)
         if found is None:
             return replace(draft, replaces=None)
         return replace(draft, replaces=found.id, subjects=draft.subjects or found.subjects)
 
-    async def step_back(
+    async def supersede_stored(
         self, connection: AsyncConnection, candidate: CandidateFact, new: Memory, old: Memory, step: Step
     ) -> None:
-        """Let one of two stored facts step back for the other, which keeps what that one adds to it."""
+        """Supersede one of two stored facts by the other, which takes over its importance and expiry."""
         stays = new if step.memory is old else old
         await self._supersede(connection, candidate, step, stays.id)
         if stays is old:
@@ -108,7 +108,7 @@ class FactRows:
     async def _has_ended(
         self, connection: AsyncConnection, candidate: CandidateFact, worded_so: Mapping[str, Memory]
     ) -> Decision | None:
-        """Ignore an earlier statement, in the words of a fact that has expired or was replaced since."""
+        """Ignore an earlier statement of a fact that has expired or was superseded since."""
         origin, now = candidate.origin, candidate.now
         if origin.stated_now or origin.said_at >= now or candidate.draft.replaces:
             return None
@@ -125,8 +125,8 @@ class FactRows:
         return candidate.decision("ignore", current, "said before what replaced it", target=current)
 
     async def _withdrawn(self, connection: AsyncConnection, candidate: CandidateFact) -> bool:
-        """Return whether the person made this fact, or another one of its message, private and has not stated
-        it again."""
+        """Return whether the person withdrew this fact, or another one of its message, and has not stated it
+        there again."""
         if candidate.origin.place.private or not candidate.origin.live:
             return False
         private = await made_private(connection, candidate.origin.user, candidate.now)
@@ -178,8 +178,8 @@ class FactRows:
     async def _refresh(
         self, connection: AsyncConnection, candidate: CandidateFact, memory: Memory
     ) -> datetime | None:
-        """Give a memory that its teller stated again the higher importance and the later end. Returns its
-        end."""
+        """Give a memory that was stated again the higher importance and the later expiry. Returns the
+        expiry."""
         values: dict[str, Any] = {}
         if candidate.sees(memory) and candidate.decides_for(memory):
             if candidate.draft.importance > memory.importance:

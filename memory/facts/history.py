@@ -1,4 +1,4 @@
-"""The history of replacements: what replaced what, when and why; and undo."""
+"""List what superseded what, when and why, and undo it."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -27,7 +27,7 @@ from memory.sql.tables import hidden, memories, memory_owners, memory_updates, r
 
 
 class History:
-    """The audit of memories, for inspection and undo, never for retrieval; only steps whose owners the
+    """The audit of memories, for inspection and undo, never for retrieval. Shows only steps whose owners the
     audience may read."""
 
     def __init__(self, database: Database) -> None:
@@ -57,7 +57,7 @@ class History:
         ]
 
     async def undo(self, id: str, audience: Audience, user: str, now: datetime) -> MemoryUpdate:
-        """Undo the replacement by this memory or, if it was replaced itself, by what holds in its place.
+        """Undo what this memory superseded or, if it was superseded itself, what its successor did.
 
         Applies to the user, and to a place where nobody else stated the undone memory; there it also undoes
         the replacement among the user's own. Returns the new step. Raises NotFound if there is none to undo.
@@ -73,7 +73,7 @@ class History:
             [by] = await fetch(connection, memories.c.id == new, now)
             owners = owners if tellers(by.owners, by.user_id) == {own} else owners & {own}
             if not owners:
-                raise NotFound(f"memory {id!r} is not {user}'s to take back: somebody else told it")
+                raise NotFound(f"memory {id!r} cannot be undone by {user}: it was stated by somebody else")
             steps = [row for row in given if row.new_id == new and row.owner in {*owners, own}]
             undone = await _undo(connection, new, steps, user, now)
             old = next(row.old_id for row in [*reversed(there), *steps] if row.old_id in undone)
@@ -120,13 +120,13 @@ _CAN_BE_RESTORED = (
     .where(holds(_pair.new_id, _pair.owner), holds(_pair.old_id, _pair.owner, but=_pair.new_id))
     .order_by(_pair.at)
 )
-"""The replacements by what holds, without which what was replaced would hold."""
+"""The replacements by memories that hold, without which the older memory would hold."""
 
 
 async def _restorable(
     connection: AsyncConnection, id: str, owners: Collection[str], now: datetime
 ) -> Sequence[Any]:
-    """Return the replacements by this memory, or by what replaced it, that can be undone, oldest first."""
+    """Return the replacements by this memory or its successor that can be undone, oldest first."""
     mine = _pair.owner.in_(owners)
     newer = select(_pair.new_id).where(begins(_pair.old_id, id), mine, _pair.lasts != ALWAYS)
     query = _CAN_BE_RESTORED.where(mine, or_(begins(_pair.new_id, id), _pair.new_id.in_(newer)))
@@ -134,20 +134,20 @@ async def _restorable(
 
 
 async def _why_not(connection: AsyncConnection, id: str, audience: Audience, now: datetime) -> str:
-    """Return what happened to what a memory had replaced."""
+    """Say why what a memory superseded cannot be restored."""
     theirs = (begins(_pair.new_id, id), _pair.owner.in_(audience.keys), _pair.lasts != ALWAYS)
     ended = select(memories.c.expires_at).where(*theirs, memories.c.id == _pair.old_id)
     at = await connection.scalar(ended.where(memories.c.expires_at <= now))
     if at is not None:
-        return f"what memory {id!r} had replaced expired on {at:%d %B %Y}: it cannot be brought back"
-    return f"memory {id!r} has replaced nothing that could be brought back"
+        return f"what memory {id!r} superseded expired on {at:%d %B %Y}, so it cannot be restored"
+    return f"memory {id!r} has superseded nothing that could be restored"
 
 
 async def _undo(
     connection: AsyncConnection, id: str, steps: Sequence[Any], user: str, now: datetime
 ) -> dict[str, dict[str, Any]]:
-    """Take the memory back where these replacements count. Returns the steps, without owners, by the id that
-    is restored."""
+    """Supersede the memory by what these replacements had ended. Returns the steps, without owners, by the
+    restored id."""
     losing = {row.owner for row in steps}
     theirs = (_pair.new_id == id, _pair.owner.in_(losing), _pair.lasts != ALWAYS, _pair.reason != TOLD_AGAIN)
     await connection.execute(delete(replacements).where(*theirs))

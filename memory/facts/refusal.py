@@ -1,4 +1,4 @@
-"""What is not worth keeping: too unimportant, too long, over already, or only repeats what a search found."""
+"""Refuse facts that are unimportant, too long or expired already, or that repeat what the turn was shown."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -9,7 +9,7 @@ from memory.records import MAX_CONTENT, Decision, Memory
 
 
 def refusal(candidate: CandidateFact, importance_floor: float) -> Decision | None:
-    """Return the decision to ignore what is not worth keeping; None for anything else."""
+    """Return the decision to ignore a fact that is not worth storing; None for any other."""
     content, importance = candidate.draft.content, candidate.draft.importance
     until = candidate.expires_at
     if len(content) > MAX_CONTENT:
@@ -25,8 +25,8 @@ def refusal(candidate: CandidateFact, importance_floor: float) -> Decision | Non
     return None
 
 
-def repeats_found(candidate: CandidateFact, worded_so: Mapping[str, Memory]) -> Decision | None:
-    """Return the decision to ignore an echo of what the turn was shown; None if it is none."""
+def echo_of_search(candidate: CandidateFact, worded_so: Mapping[str, Memory]) -> Decision | None:
+    """Return the decision to ignore a fact whose words the turn was shown; None if it is no echo."""
     repeated = echoed(candidate, worded_so.values())
     if repeated is None:
         return None
@@ -36,9 +36,9 @@ def repeats_found(candidate: CandidateFact, worded_so: Mapping[str, Memory]) -> 
     return candidate.decision("ignore", here, reason, target=here)
 
 
-def repeats_recalled(candidate: CandidateFact, recalled: Sequence[Memory]) -> Decision | None:
-    """Ignore what is no statement of its message, but known in other words to those present, unless the model
-    names it."""
+def echo_of_memory(candidate: CandidateFact, recalled: Sequence[Memory]) -> Decision | None:
+    """Return the decision to ignore a fact that its message does not state and that those present know in
+    other words; None if the model names that fact, or there is none."""
     here = [memory for memory in recalled if candidate.sees(memory) and not candidate.corrects(memory)]
     if not here or candidate.draft.replaces:
         return None
@@ -47,10 +47,10 @@ def repeats_recalled(candidate: CandidateFact, recalled: Sequence[Memory]) -> De
 
 
 def echoed(candidate: CandidateFact, known: Iterable[Memory]) -> str | None:
-    """Return the text that the turn was shown and the candidate only repeats; None if it repeats none.
+    """Return the text that the candidate repeats, out of those that the turn was shown; None if it does not.
 
-    An echo has the words of something that a search found in the turn, or of what somebody else told and the
-    prompt held. It is none where the message has these words, or the model names the fact by its id.
+    An echo has the words of a hit of a search in the turn, or of a fact of somebody else in the prompt. It is
+    none if the message has these words, or the model names the fact by its id.
     """
     origin, content = candidate.origin, candidate.draft.content
     if states(origin.said, content):
@@ -65,5 +65,5 @@ def echoed(candidate: CandidateFact, known: Iterable[Memory]) -> str | None:
 
 
 def states(message: str, content: str) -> bool:
-    """Return whether the message has the words of the fact, as they stand there."""
+    """Return whether the message contains the words of the fact."""
     return normalise(content) in normalise(message)

@@ -1,4 +1,4 @@
-"""Find known facts that are similar to a candidate, and how the candidate relates to each."""
+"""Find stored facts that are similar to a candidate, and ask a judge about them."""
 
 import logging
 import re
@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import user_key
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.compare import SAME, Verdict, alike, near, only_recalls, spoken_sentences
-from memory.facts.decide import RULINGS, Case, said_before, weighed
+from memory.facts.decide import RULINGS, Case, stated_before, with_verdicts
 from memory.facts.refusal import states
 from memory.index import Question, Rankings
 from memory.index.bm25 import stems
@@ -30,7 +30,7 @@ from memory.text.names import Aliases, fold, without_names
 log = logging.getLogger("hachi.memory")
 
 _WORD = re.compile(r"[^\W\d_]+")
-SAID_BEFORE = "said before what is known: a model judged that this takes its place"
+RULED_OLDER = "said before what is known: a model judged that this takes its place"
 NEAR = 8
 """A candidate is compared with this many memories nearest by meaning, and this many by words."""
 
@@ -40,31 +40,31 @@ OFFERED = 6
 
 @dataclass(frozen=True, slots=True)
 class SimilarSearch:
-    """What a search found near a candidate, before the transaction that decides on it."""
+    """The result of the search for similar facts, before the transaction that decides on the candidate."""
 
     owners: frozenset[str]
     ids: tuple[str, ...]
-    """Of the memories of these owners that it is compared with."""
+    """The ids of the memories of these owners that the candidate is compared with."""
     cosine: Mapping[str, float]
-    """Of those that are nearest by meaning. The others are farther."""
+    """The similarity of those that are nearest by meaning."""
     since: Moment | None
-    """A state of the database that the search knew; None without a search."""
+    """The state of the database that the search saw; None without a search."""
     recalled: frozenset[str] = frozenset()
-    """Those that the candidate is like in meaning, where its message states nothing of it."""
+    """The ids of those that the candidate repeats in other words although its message does not state it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Two statements for which words and vectors do not show whether the new one replaces the old one."""
+    """Two facts of which a model is to say whether the newer supersedes the older."""
 
     old: str
-    old_said_at: datetime
+    old_stated_at: datetime
     new: str
-    new_said_at: datetime
+    new_stated_at: datetime
 
 
 Judge = Callable[[Sequence[Doubt]], Awaitable[Sequence[bool]]]
-"""Takes all doubts of a turn. Returns for each whether the new statement replaces the old. May raise."""
+"""Takes all doubts of a turn. Returns for each whether the newer fact supersedes the older. May raise."""
 
 
 Search = Callable[..., Awaitable[Rankings]]
@@ -78,13 +78,12 @@ class SimilarFacts:
     search_index: Search
     embedder: Embedder
     judge: Judge | None
-    """A model that rules on doubts. Without one, both statements are kept."""
+    """A model that rules on doubts. Without one, both facts stay."""
     consolidated: bool = False
     """Whether a consolidation rules on what is said in a turn, so that the judge need not."""
 
     async def search(self, candidate: CandidateFact, owners: Collection[str]) -> SimilarSearch:
-        """Look for these owners' memories to compare with, before the transaction: nobody waits with a
-        connection in hand."""
+        """Search for memories of these owners to compare with, before the transaction that decides."""
         found = await self._search(candidate.draft.content, candidate.vector, owners, candidate.now)
         ids = [*(hit.id for hit in (*found.dense, *found.words)), *candidate.rulings]
         ids += [candidate.draft.replaces] if candidate.draft.replaces else []
@@ -93,8 +92,8 @@ class SimilarFacts:
         return SimilarSearch(frozenset(owners), tuple(ids), cosine, found.since, recalled)
 
     async def _recalled(self, candidate: CandidateFact, cosine: Mapping[str, float]) -> frozenset[str]:
-        """Return the ids of memories that the candidate says in other words, and its message does not
-        state."""
+        """Return the ids of memories that the candidate repeats in other words although its message does not
+        state it."""
         origin, thresholds = candidate.origin, self.embedder.thresholds
         ids = [id for id, similarity in cosine.items() if near(similarity, thresholds)]
         if not (origin.live and origin.said and ids) or states(origin.said, candidate.draft.content):
@@ -118,8 +117,8 @@ class SimilarFacts:
         searched: SimilarSearch,
         stated_in: str | None = None,
     ) -> Case:
-        """Read what the owners know: the same words, what was found, and what was told since. Raises NotFound
-        if `stated_in` is gone."""
+        """Read the case: memories in the same words, those of the search, and those that were stored since.
+        Raises NotFound if the message `stated_in` was erased."""
         owners, now = candidate.origin.owners, candidate.now
         known = await self.store.known(
             connection, owners, candidate.key, now, searched.ids, searched.since, stated_in
@@ -148,7 +147,7 @@ class SimilarFacts:
         return _cosine(*await embed_if_possible(self.embedder, texts)) >= self.embedder.thresholds.recall
 
     async def ask_judge(self, candidates: Sequence[CandidateFact]) -> None:
-        """Ask the judge about all doubtful candidates in one call. Where it fails, both statements stay."""
+        """Ask the judge about all doubtful candidates in one call. If it fails, both facts stay."""
         candidates = [fact for fact in candidates if not (self.consolidated and fact.origin.live)]
         if self.judge is None or not candidates:
             return
@@ -158,20 +157,20 @@ class SimilarFacts:
         try:
             rulings = await self.judge([_doubt(candidate, memory) for candidate, memory in doubts])
         except Exception as error:
-            log.warning("the judge failed, both facts are kept: %s", error)
+            log.warning("the judge failed, so both facts stay: %s", error)
             return
         for (candidate, memory), replaces in zip(doubts, rulings, strict=False):
             if replaces:
-                older = said_before(candidate, memory)
+                older = stated_before(candidate, memory)
                 candidate.rulings[memory.id] = (
-                    Verdict("outdated", SAID_BEFORE) if older else RULINGS["replaces"]
+                    Verdict("outdated", RULED_OLDER) if older else RULINGS["replaces"]
                 )
 
     async def around(
         self, texts: Sequence[tuple[str, Sequence[str]]], origin: Provenance, most: int
     ) -> list[Memory]:
-        """Return the person's memories that statements like these may concern, nearest first, by meaning,
-        words or a tag; only what those present may read."""
+        """Return the person's memories that these texts may concern, nearest first, by meaning, words or a
+        tag; only those that the people present may read."""
         embedded = await embed_if_possible(self.embedder, [text for text, _ in texts])
         rankings: list[Sequence[str]] = []
         for (text, given), vector in zip(texts, embedded, strict=True):
@@ -187,13 +186,13 @@ class SimilarFacts:
         return sorted(own, key=lambda memory: places.get(memory.id, len(places)))[:most]
 
     async def _doubtful(self, candidate: CandidateFact) -> list[Memory]:
-        """Return the person's memories that the candidate may concern, whatever values differ; none where
-        they have said the same to the same people."""
+        """Return the person's memories that the candidate may supersede; none if they have stated the same to
+        the same owners."""
         owners = candidate.origin.owners
         searched = await self.search(candidate, owners)
         async with self.database.read() as connection:
             case = await self.read(connection, candidate, searched)
-        weighted = weighed(candidate, case.near, case.aliases, case.cosine)
+        weighted = with_verdicts(candidate, case.near, case.aliases, case.cosine)
         said = candidate.origin
         if any(
             verdict is SAME and memory.user_id == said.user and memory.owners >= said.owners
@@ -248,8 +247,8 @@ def _cosine(one: Any, other: Any) -> float:
 
 
 def _doubt(candidate: CandidateFact, memory: Memory) -> Doubt:
-    """Return both statements, in the order in which people stated them."""
+    """Return both facts in the order in which people stated them."""
     proposed = (candidate.draft.content, candidate.origin.said_at)
     known = (memory.content, memory.created_at)
-    older = said_before(candidate, memory)
+    older = stated_before(candidate, memory)
     return Doubt(*proposed, *known) if older else Doubt(*known, *proposed)

@@ -1,8 +1,8 @@
 """Write facts: each candidate ends in add, merge, replace or ignore.
 
-Every caller uses this path, `memory.facts.bulk` for many. It refuses what is not worth keeping, ignores an
-echo, looks for the same words, then for similar facts, else inserts. `compare` relates two statements,
-`decide` decides, `fact_rows` stores.
+Every caller uses this path, `memory.facts.bulk` for many. It refuses what is not worth storing, ignores an
+echo, looks for the same words, then for similar facts, else inserts. `compare` compares two facts, `decide`
+decides, `fact_rows` stores.
 
 A decision reads, then writes: index, embedder and judge are asked before the transaction. If what it rests on
 has changed by then, it begins anew.
@@ -15,7 +15,7 @@ from datetime import datetime
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.compare import Verdict
 from memory.facts.decide import RULINGS, Case, Ruling, as_candidate, figures_of, ruled_decision, step_of
-from memory.facts.decision_log import Facts, decided, decision_run, extracted
+from memory.facts.decision_log import Facts, add_decision, count_candidates, decision_run
 from memory.facts.fact_rows import FactRows
 from memory.facts.refusal import refusal
 from memory.facts.similar import SimilarFacts, SimilarSearch
@@ -50,14 +50,13 @@ class FactWriter:
     async def remember(
         self, drafts: Sequence[Draft], origin: Provenance, ruled: Mapping[str, Ruling] = NO_RULINGS
     ) -> list[Decision]:
-        """Decide on each draft in its own transaction; `ruled` has a model's rulings by the ids of
-        memories."""
+        """Decide on each draft in a transaction of its own; `ruled` has a model's rulings by memory id."""
         return await self.remember_each([(draft, origin) for draft in drafts], ruled)
 
     async def remember_each(
         self, stated: Sequence[tuple[Draft, Provenance]], ruled: Mapping[str, Ruling] = NO_RULINGS
     ) -> list[Decision]:
-        """Return the same for drafts of several statements; a judge is asked about all of them at once."""
+        """Decide on drafts of several provenances; a judge is asked about all of them at once."""
         if not stated:
             return []
         facts = await self.candidates(stated, {id: RULINGS[ruled[id]] for id in ruled})
@@ -66,7 +65,7 @@ class FactWriter:
         await self.similar.ask_judge(judged)
         decisions, cases = list[Decision](), list[Case]()
         with decision_run(self.logged), span("decision"):
-            extracted(facts)
+            count_candidates(facts)
             for fact, refused in zip(facts, refusals, strict=True):
                 decision, case = (refused, Case.of(fact)) if refused else await self.decide(fact)
                 decisions.append(decision)
@@ -90,7 +89,7 @@ class FactWriter:
             step = step_of(candidate, new, old, ruling, aliases)
             if step is None:
                 return None
-            await self.rows.step_back(connection, candidate, new, old, step)
+            await self.rows.supersede_stored(connection, candidate, new, old, step)
         decision = ruled_decision(candidate, new, old, step)
         with decision_run(self.logged):
             self.note(origin, decision)
@@ -103,7 +102,7 @@ class FactWriter:
         *,
         embed: bool = True,
     ) -> list[CandidateFact]:
-        """Return the drafts as they are stored, with their vectors unless told not to embed."""
+        """Return the drafts as candidates, normalised, with their vectors unless `embed` is False."""
         now = self.clock()
         read = [(await self._read(draft, origin, now), origin) for draft, origin in stated]
         texts = [draft.content for draft, _ in read]
@@ -134,12 +133,12 @@ class FactWriter:
         async def read_then_write() -> tuple[Decision, Case]:
             now, searched = await self._prepare(candidate)
             async with self.database.write(lock=candidate.origin.owners) as connection:
-                return await self.rows.settle(connection, now, searched)
+                return await self.rows.store_decision(connection, now, searched)
 
         return await retried(read_then_write)
 
     async def _prepare(self, candidate: CandidateFact) -> tuple[CandidateFact, SimilarSearch]:
-        """Read and search what the decision rests on."""
+        """Read and search the inputs of the decision."""
         origin = candidate.origin
         if candidate.draft.replaces:  # another writer may have replaced it since
             async with self.database.read() as connection:
@@ -149,5 +148,5 @@ class FactWriter:
 
     def note(self, origin: Provenance, decision: Decision) -> None:
         """Count and log a decision that is durable."""
-        decided(origin, decision)
+        add_decision(origin, decision)
         self.count(origin.user, figures_of([decision]))

@@ -8,7 +8,7 @@ from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Place
-from memory.facts.derived import read_again
+from memory.facts.derived import consolidate_again
 from memory.forgetting.hiding import replace_messages
 from memory.process.spans import new_id
 from memory.records import Message
@@ -41,7 +41,7 @@ async def reword(
     this = active.conversation_id == old.conversation_id, active.owner == owner
     covered = await connection.scalar(select(active.covered).where(*this)) or 0
     message = new.id if at <= covered else None
-    await read_again(connection, old.conversation_id, owner, now, message=message)
+    await consolidate_again(connection, old.conversation_id, owner, now, message=message)
     return new
 
 

@@ -20,7 +20,7 @@ from agent.turn.context import prompt
 from agent.turn.output.parse import parse_answer
 from hachi.testing import take_again
 from memory.facts import decide
-from memory.facts.decide import decision_of, weighed
+from memory.facts.decide import decision_of, with_verdicts
 from memory.search import recall
 from memory.search.search_rows import SearchRows
 from memory.text import quoting
@@ -94,7 +94,7 @@ MATTERS: dict[str, tuple[Any, str, Any]] = {
     "a tool's result": (registry, "as_text", lambda _: "{}"),
     "what is refused": (decide, "refusal", _ignored("no")),
     "what is decided": (decide, "decision_of", lambda *_: replace(decision_of(*_), action="merge")),
-    "what is an echo": (decide, "repeats_found", _ignored("an echo")),
+    "what is an echo": (decide, "echo_of_search", _ignored("an echo")),
     "the place and time": (prompt, "_setting", lambda _: ""),
     "what is known of the person": (prompt, "_person", lambda *_: ""),
     "the reply": (loop, "until_stop", lambda text, _: text.upper()),
@@ -105,7 +105,7 @@ MATTERS: dict[str, tuple[Any, str, Any]] = {
     "what a hit shows": (found, "_hit", lambda hit, *_: {"kind": "memory", "content": "", "id": hit.id}),
 }
 CHANGES_NOTHING: dict[str, tuple[Any, str, Any]] = {
-    "another list of the same": (decide, "weighed", lambda *given: list(weighed(*given))),
+    "another list of the same": (decide, "with_verdicts", lambda *given: list(with_verdicts(*given))),
     "the longest name": (quoting, "LONGEST_NAME", 500),
     "which settings are noted": (setup, "REACH_A_TURN", ("max_turns",)),
 }

@@ -3,8 +3,7 @@
 import pytest
 
 from memory.audience import Audience, Place
-from memory.facts.aliases import also_called
-from memory.facts.aliases import linked as names_linked
+from memory.facts.aliases import also_called, names_in
 from memory.people.profile_entries import Entry
 from memory.people.profile_store import ProfileStore
 from tests.memory.conftest import Stack, on_both
@@ -21,13 +20,13 @@ async def says_call_me(stack: Stack, name: str, place: str | None) -> None:
 
 async def test_one_sentence_gives_a_name_and_no_other(stack: Stack) -> None:
     for said in ("Ana is also called Annie", " Ana is also called Annie. "):
-        assert names_linked(said) == ("Ana", "Annie")
-    assert names_linked(also_called("Ana Maria", "安娜")) == ("Ana Maria", "安娜")
+        assert names_in(said) == ("Ana", "Annie")
+    assert names_in(also_called("Ana Maria", "安娜")) == ("Ana Maria", "安娜")
     for said in ("Ana is also called ana", "Ana is also called ", "The cat that Ana got is also called Tom"):
-        assert names_linked(said) is None
+        assert names_in(said) is None
     for said in ("Ana goes by bus.", "Ana is called a hero"):
         await stack.remember(said, "ben")
-        assert names_linked(said) is None
+        assert names_in(said) is None
     assert await linked(stack, "Ana", None) == await linked(stack, "ben", None) == ()
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from memory.facts.compare import (
     alike,
     content_key,
-    lost_value,
     mentions,
+    missing_value,
     normalise,
     only_recalls,
     same_words,
@@ -171,18 +171,18 @@ KNOWN = [
 
 @pytest.mark.parametrize(("known", "new"), LOST)
 def test_a_word_that_only_the_new_fact_has_is_not_lost(known: str, new: str) -> None:
-    assert lost_value(new, known)
+    assert missing_value(new, known)
 
 
 @pytest.mark.parametrize(("known", "new"), KNOWN)
 def test_what_says_no_more_is_known(known: str, new: str) -> None:
-    assert lost_value(new, known) is None
+    assert missing_value(new, known) is None
 
 
 @given(st.text(), st.text())
 def test_any_text_is_known_to_itself(one: str, other: str) -> None:
-    assert lost_value(one, one) is None
-    lost_value(one, other)
+    assert missing_value(one, one) is None
+    missing_value(one, other)
 
 
 @pytest.mark.parametrize(

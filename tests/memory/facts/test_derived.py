@@ -1,6 +1,6 @@
 """Derived text does not outlive the message or the memory that it rests on."""
 
-from memory.facts.derived import no_longer, remaining, withhold
+from memory.facts.derived import ended_facts, remaining_messages, withhold
 from memory.sql.messages.summaries import CONSOLIDATE, ActiveConversation
 from tests.memory.conftest import Stack, on_both
 
@@ -42,10 +42,10 @@ async def test_a_message_outlives_its_fact_and_its_summary_is_written_again_from
     now, here = stack.clock.now, ("talk", "user:anna")
     kept = await summary(stack)
     assert (kept.summary, kept.withheld) == ("", True)
-    over = await no_longer(stack.database, [message], "user:anna", now)
+    over = await ended_facts(stack.database, [message], "user:anna", now)
     assert over == ("Anna has the flu", "Anna lives in Paris (since then: Anna lives in Lyon)")
     async with stack.database.write() as connection:
-        [said] = await remaining(connection, *here, 1, 50)
+        [said] = await remaining_messages(connection, *here, 1, 50)
         assert said.text == "I have the flu"
         given = {"after": 1, "revision": kept.revision, "covered": 1, "now": now, "rebuilt": True}
         assert await stack.conversations.update_in(connection, *here, "She had the flu.", **given)

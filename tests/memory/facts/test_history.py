@@ -51,7 +51,7 @@ async def test_the_last_step_is_taken_back_for_person_and_place(stack: Stack, pl
     await stack.indexing.catch_up()
     assert await stack.found("where does Mickael live?", "mickael", place) == {CITIES[1]}
     stack.clock.advance(minutes=1)
-    with pytest.raises(NotFound, match="nothing that could be brought back"):
+    with pytest.raises(NotFound, match="nothing that could be restored"):
         await stack.history.undo(ids[2], there, "mickael", stack.clock.now)
 
 
@@ -59,7 +59,7 @@ async def test_what_has_expired_meanwhile_is_not_brought_back(stack: Stack) -> N
     paris = await stack.remember("Mickael lives in Paris", "mickael", ttl="7d")
     lyon = await stack.remember("Mickael lives in Lyon", "mickael", replaces=paris.id)
     stack.clock.advance(days=7)
-    with pytest.raises(NotFound, match="had replaced expired on"):
+    with pytest.raises(NotFound, match="superseded expired on"):
         await stack.history.undo(str(lyon.id), MICKAEL, "mickael", stack.clock.now)
     await stack.expire()
     assert await stack.known("mickael") == {"Mickael lives in Lyon"}

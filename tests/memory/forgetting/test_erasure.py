@@ -17,7 +17,7 @@ from memory.audience import PRIVATE, Audience, Place, user_key
 from memory.documents.library import DocumentLibrary
 from memory.errors import IndexUnavailable, NotFound
 from memory.facts.candidate import Provenance
-from memory.facts.derived import remaining
+from memory.facts.derived import remaining_messages
 from memory.forgetting.erasure import Erasure
 from memory.forgetting.erasure_rows import SHARED, SHOWN, ErasureProgress
 from memory.forgetting.purge import NOBODY
@@ -324,7 +324,7 @@ async def test_the_summary_of_a_place_is_rebuilt_from_what_is_left(stack: Stack)
     assert active
     assert (active.summary, active.withheld) == ("", True)
     async with stack.database.read() as connection:
-        left = await remaining(connection, THERE.key, THERE.key, active.covered, 50)
+        left = await remaining_messages(connection, THERE.key, THERE.key, active.covered, 50)
     assert [message.text for message in left] == [f"message {n}" for n in range(4)] + ["Get well"]
     assert CONSOLIDATE in {job.kind for job in await stack.queue.claim_due(stack.clock.now, 9)}
     assert await stack.shown(active.id) == set()

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from memory.audience import Audience, Place
-from memory.facts.derived import no_longer
+from memory.facts.derived import ended_facts
 from tests.memory.conftest import Stack, on_both
 
 PARIS, LYON = "Mickael lives in Paris", "Mickael lives in Lyon"
@@ -50,9 +50,9 @@ async def test_what_was_corrected_for_a_time_stays_replaced_while_a_message_stat
     stack.clock.advance(days=7)
     await stack.expire()
     assert await stack.known("anna") == set()
-    assert await no_longer(stack.database, [message], "user:anna", stack.clock.now) == (PARIS,)
+    assert await ended_facts(stack.database, [message], "user:anna", stack.clock.now) == (PARIS,)
     await stack.forgetting.forget("message", message, "anna")
-    assert await no_longer(stack.database, [message], "user:anna", stack.clock.now) == ()
+    assert await ended_facts(stack.database, [message], "user:anna", stack.clock.now) == ()
 
 
 async def test_a_summary_that_rests_on_what_is_deleted_is_written_again(stack: Stack) -> None:

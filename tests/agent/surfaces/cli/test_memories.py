@@ -61,7 +61,7 @@ def test_an_update_replaces_is_told_by_the_history_and_can_be_undone(hachi):
     assert hachi("memories", "undo", second["id"][:8]).out.endswith(": Mickael lives in Paris\n")
     assert [memory["id"] for memory in hachi("memories", "list", "--json").json] == [first["id"]]
     again = hachi("memories", "undo", second["id"])
-    assert (again.code, "nothing that could be brought back" in again.complaint) == (1, True)
+    assert (again.code, "nothing that could be restored" in again.complaint) == (1, True)
     hachi("memories", "update", first["id"], "Mickael lives in Rome", "--ttl", "1d")
     [memory] = hachi("memories", "list", "--json").json
     lasts = datetime.fromisoformat(memory["expires_at"]) - datetime.now(UTC)
