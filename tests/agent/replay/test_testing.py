@@ -24,7 +24,7 @@ from memory.facts.decide import decision_of, with_verdicts
 from memory.search import recall
 from memory.search.search_rows import SearchRows
 from memory.text import quoting
-from tools import found, registry
+from tools import lookup, registry
 from tools.registry import TOOLS, ToolResult
 
 KEEPS = (
@@ -99,10 +99,10 @@ MATTERS: dict[str, tuple[Any, str, Any]] = {
     "what is known of the person": (prompt, "_person", lambda *_: ""),
     "the reply": (loop, "until_stop", lambda text, _: text.upper()),
     "a search": (vars(TOOLS[0]), "run", finds_nothing),
-    "what is relevant": (found, "relevant", lambda hits: []),
+    "what is relevant": (lookup, "relevant", lambda hits: []),
     "the ranking": (recall, "rank", lambda *_, **__: []),
     "the rows of a search": (recall.Recall, "_rows", no_rows),
-    "what a hit shows": (found, "_hit", lambda hit, *_: {"kind": "memory", "content": "", "id": hit.id}),
+    "what a hit shows": (lookup, "_hit", lambda hit, *_: {"kind": "memory", "content": "", "id": hit.id}),
 }
 CHANGES_NOTHING: dict[str, tuple[Any, str, Any]] = {
     "another list of the same": (decide, "with_verdicts", lambda *given: list(with_verdicts(*given))),
