@@ -44,10 +44,11 @@ RENAMED = {
     "look_back_minutes": "consolidate_minutes",
     "upkeep_model": "consolidate_model",
     "upkeep_per_day": "consolidate_per_day",
+    "traces": "trace_content",
 }
 """Settings by their former names."""
 GONE = frozenset(
-    {"summary_budget", "summary_reread", "prompt_facts", "consolidate_tokens", "unimportant"}
+    {"http_max_body", "summary_budget", "summary_reread", "prompt_facts", "consolidate_tokens", "unimportant"}
     | {"purge_minutes", "upkeep_per_hour", "reranker", "traces_url"}
 )
 """Settings that nobody set."""
@@ -291,7 +292,8 @@ class Settings(BaseSettings):
     messages have no summary, if they do not leave the prompt earlier. Lower it where facts of a talk are
     wanted sooner."""
     consolidate_model: str | None = None
-    """The model for consolidation and rulings, such as a cheaper one; unset is the one that answers."""
+    """The model for consolidation and rulings, such as a cheaper one; unset is the one that answers. Set it
+    to spare the better model for answers."""
     consolidate_per_day: Annotated[int, Field(ge=0, le=1_000_000)] = 600
     """Model calls a day (UTC) that consolidate what one person says in private, or what is said in one place;
     what is over waits. 0 is any number. Raise it where `hachi doctor` says that work waits for it."""
@@ -317,31 +319,29 @@ class Settings(BaseSettings):
     """The hours in which a person who wants it is asked how something went, by their clock. Set it to where
     people live."""
     tools: str = ""
-    """Functions that the model may call beside Hachi's own, between blanks: `shop.orders:find_order`."""
+    """Functions that the model may call besides Hachi's own, between blanks: `shop.orders:find_order`. Set it
+    to give the companion tools of your program."""
     mcp: Path | None = None
     """A file of MCP servers (`mcpServers`, as other programs have it) whose tools the model may call. Set it
     to let it look things up elsewhere."""
-    traces: bool = True
-    """Whether each turn leaves a trace. Switch it off to save disk, at the price of explanations."""
-    trace_content: Literal["full", "redacted", "none"] = "redacted"
-    """What a trace holds: everything; everything but secrets and what `trace_redact` matches; or no content,
-    only what was done, how it ended and how long it took. Set it to `none` where operators may read no
-    messages."""
+    trace_content: Literal["full", "redacted", "none", "off"] = "redacted"
+    """What a trace holds: everything; everything but secrets and what `trace_redact` matches; no content,
+    only what was done, how it ended and how long it took; with `off` no turn leaves one. Set it to `none`
+    where operators may read no messages."""
     trace_redact: Annotated[str, AfterValidator(_patterns)] | None = None
     """Regular expressions, one a line; matches are removed from traces before they are written. Set it for
     what is secret in your domain, such as account numbers."""
     trace_days: Annotated[float, Field(gt=0)] | None = 30.0
     """Traces are deleted after so many days; `none` keeps them. Lower it to save disk."""
     otlp_endpoint: Annotated[str, Field(pattern=r"^https?://")] | None = None
-    """An OpenTelemetry collector that gets each trace too, by OTLP over HTTP: `http://127.0.0.1:4318`."""
+    """An OpenTelemetry collector that gets each trace too, by OTLP over HTTP: `http://127.0.0.1:4318`. Set it
+    where the traces of all your services are in one place."""
     http_rate: Annotated[int, Field(ge=0, le=1_000_000)] = 600
     """Requests a minute that one key may make of the API for one person, and as many of the console; 0 is any
     number. Lower it where strangers hold keys."""
     http_cors: str = ""
     """Origins, between blanks, whose pages may ask `hachi serve` from a browser; `*` is any. Empty: none. Set
     it for a page of your own."""
-    http_max_body: Annotated[int, Field(ge=1_000, le=100_000_000)] = 60_000_000
-    """Bytes of a request's body that `hachi serve` reads. Lower it where nobody sends pictures."""
     console_url: Annotated[str, Field(pattern=r"^https?://")] | None = None
     """Where people reach the console of `hachi serve`; links to it begin so. Unset, in answers over HTTP, it
     is 127.0.0.1 with the server's port. With https, the console's cookie goes over TLS alone. Set it behind a
@@ -352,27 +352,32 @@ class Settings(BaseSettings):
     """What Open WebUI signs its users with. Then a service's key acts for a user by such a token alone, and
     for nobody without one. Set it where others can reach the server."""
     discord_token: SecretStr | None = _conventional("DISCORD_TOKEN", "discord_token")
-    """The token of the bot that `hachi discord` is."""
+    """The token of the bot that `hachi discord` is. Set it to run one."""
     discord_api_url: HttpAddress | None = _conventional("DISCORD_API_URL", "discord_api_url")
-    """Where Discord's API is, such as a proxy's `http://127.0.0.1:8080/api/v10`; unset is Discord's own."""
+    """Where Discord's API is, such as a proxy's `http://127.0.0.1:8080/api/v10`; unset is Discord's own.
+    Set it where bots reach Discord through a proxy alone."""
     discord_servers: Ids = frozenset()
-    """The ids of the servers where the bot works, with commas between them; empty is all that it is in."""
+    """The ids of the servers where the bot works, with commas between them; empty is all that it is in. Set
+    it where others may invite the bot."""
     discord_channels: Ids = frozenset()
-    """The ids of the channels where it works, with their threads; empty is all that it sees."""
+    """The ids of the channels where it works, with their threads; empty is all that it sees. Set it to
+    keep the bot out of the others."""
     discord_roles: Ids = frozenset()
-    """The ids of the roles of which people need one to use it; then it answers no direct messages."""
+    """The ids of the roles of which people need one to use it; then it answers no direct messages. Set it
+    for a bot that is not for everybody."""
     bot_daily_turns: Annotated[int, Field(ge=0, le=100_000)] = 0
     """Turns that one person may have with a bot in a day (UTC); 0 is any number. Set it where strangers use
     your model."""
     slack_bot_token: SecretStr | None = _conventional("SLACK_BOT_TOKEN", "slack_bot_token")
-    """The token of the bot that `hachi slack` is: `xoxb-…`."""
+    """The token of the bot that `hachi slack` is: `xoxb-…`. Set it to run one."""
     slack_app_token: SecretStr | None = _conventional("SLACK_APP_TOKEN", "slack_app_token")
-    """The app's token for Socket Mode: `xapp-…`."""
+    """The app's token for Socket Mode: `xapp-…`. Set it to run the bot without an address of its own."""
     slack_signing_secret: SecretStr | None = _conventional("SLACK_SIGNING_SECRET", "slack_signing_secret")
-    """What Slack signs its requests with; for `hachi slack --http`."""
+    """What Slack signs its requests with; for `hachi slack --http`. Set it where the bot has an address
+    that Slack can reach."""
     slack_api_url: HttpAddress | None = _conventional("SLACK_API_URL", "slack_api_url")
     """Where Slack's API is; unset is `https://slack.com/api/`, and GovSlack's is
-    `https://slack-gov.com/api/`."""
+    `https://slack-gov.com/api/`. Set it for GovSlack."""
     decisions: Literal["on", "redacted", "off"] = "on"
     """Whether `decisions.jsonl` in `home` gets a line for the decisions on memories: with the facts, without
     them, or none. Set it to `redacted` where logs are read by others."""

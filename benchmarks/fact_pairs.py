@@ -107,7 +107,7 @@ async def decide_with_rulings(pairs: Sequence[Pair]) -> list[Result]:
     """One person tells every existing fact, and then each new one in a turn with a consolidation."""
     now, model, stored, results = datetime(2000, 1, 1, tzinfo=UTC), Ruling(), dict[str, str](), []
     models: dict[str, Any] = {"model": model, "consolidation_model": model}
-    async with new_companion({"traces": False}, clock=lambda: now, **models) as pet:
+    async with new_companion({"trace_content": "off"}, clock=lambda: now, **models) as pet:
 
         async def tell_existing(pair: Pair) -> None:
             nonlocal now

@@ -171,7 +171,7 @@ async def statements(turns: int, url: str | None = None) -> dict[str, dict[str, 
         if connection.get_execution_options().get("hachi_write"):
             counted[step_here() or other][-1].update(transactions=1, round_trips=2 if url else 0)
 
-    async with furnished("ana", traces=False, database_url=url) as pet:
+    async with furnished("ana", trace_content="off", database_url=url) as pet:
         engine = pet.components.database.engine.sync_engine
         event.listen(engine, "before_cursor_execute", executed)
         event.listen(engine, "commit", committed)

@@ -166,7 +166,7 @@ async def measure(name: str, scale: float) -> dict[str, float]:
     size, prepare = ACTS[name]
     blanks = '{"message": "' + " " * size if name == "an answer that goes on in blanks" else "Hello."
     model = Scripted(lambda *_: answered(blanks))
-    async with new_companion({"traces": "off"}, model=model) as pet:
+    async with new_companion({"trace_content": "off"}, model=model) as pet:
         await pet.respond("hello", user="warm")
         return await longest_wait(await prepare(pet, max(1, int(size * scale))))
 

@@ -72,6 +72,11 @@ def docstrings() -> Iterator[tuple[str, str]]:
             yield field.target.id, " ".join(str(text.value.value).split())
 
 
+def test_each_setting_says_when_one_would_touch_it() -> None:
+    advice = re.compile(r"\b(?:Set it|Raise it|Lower it|Switch it)\b")
+    assert [name for name, line in docstrings() if not advice.search(line)] == []
+
+
 def test_the_settings_page_is_the_table_of_the_code() -> None:
     shown = "\n".join(line for line in PAGES["settings"].splitlines() if line.startswith("|"))
     assert shown == settings_table()

@@ -128,7 +128,7 @@ async def search_again(trace: Trace) -> list[list[str]]:
     zone = built.prompt.known.zone
     about: dict[str, Any] = {"user": trace.summary.user, "place": Place.of_key(trace.summary.place)}
     with TemporaryDirectory() as folder:
-        settings = Settings.model_construct(home=Path(folder), traces=False, importance_floor=0.0)
+        settings = Settings.model_construct(home=Path(folder), trace_content="off", importance_floor=0.0)
         async with Companion.open(settings, clock=lambda: built.prompt.now, periodic_jobs=False) as pet:
             for content in sorted(facts):
                 local = datetime.strptime(facts[content]["at"], MOMENT).replace(tzinfo=zone)

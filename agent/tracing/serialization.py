@@ -34,7 +34,7 @@ from memory.process.spans import Recording, Span, in_one_line
 from memory.search.explanation import rows_of
 from memory.text import storable
 
-Content = Literal["full", "redacted", "none"]
+Content = Literal["full", "redacted", "none", "off"]
 
 EXCERPT = 200
 """Characters of the message and the reply that a summary holds."""

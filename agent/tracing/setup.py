@@ -38,11 +38,11 @@ def open_recorder(
     serializer = Serializer(settings.trace_content, redaction, made, surface, this_process())
     sender = _sender(settings, breakers["collector"])
     breaker = breakers["traces database"]
-    return Recorder(traces, serializer, clock, sender, on=settings.traces, breaker=breaker)
+    return Recorder(traces, serializer, clock, sender, on=settings.trace_content != "off", breaker=breaker)
 
 
 def _sender(settings: Settings, breaker: Breaker) -> Listener | None:
-    if not settings.traces or settings.otlp_endpoint is None:
+    if settings.trace_content == "off" or settings.otlp_endpoint is None:
         return None
     try:
         from agent.tracing.otlp.spans import Sender

@@ -14,6 +14,7 @@ import agent.settings
 from agent.errors import SettingsError
 from agent.settings import DEFAULT_MODEL, Settings
 from agent.types.budget import Budget
+from memory.people.waking_hours import WakingHours
 
 BOTS = {"discord_token", "slack_bot_token", "slack_app_token", "slack_signing_secret"}
 SECRETS = {"openai_api_key", "qdrant_api_key", "database_url"} | BOTS
@@ -28,7 +29,6 @@ VALUES: dict[str, tuple[str, Any]] = {
         ("openai_base_url", "qdrant_url", "discord_api_url", "slack_api_url"),
         ("http://127.0.0.1:6333", "http://127.0.0.1:6333"),
     ),
-    "traces": ("no", False),
     "trace_content": ("none", "none"),
     "otlp_endpoint": ("http://127.0.0.1:4318", "http://127.0.0.1:4318"),
     "provider": ("mistral", "mistral"),
@@ -42,7 +42,7 @@ VALUES: dict[str, tuple[str, Any]] = {
     "mode": ("study", "study"),
     "context_tokens": ("8000", 8000),
     "context_budget": ("125 tokens", Budget(125, "tokens")),
-    "http_max_body": ("5000", 5000),
+    "waking_hours": ("8-22", WakingHours(8, 22)),
 }
 
 

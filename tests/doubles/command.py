@@ -60,7 +60,7 @@ class Screen(io.StringIO):
 
 @dataclass(frozen=True)
 class Hachi:
-    """`hachi("memories", "list", stdin=b"…")`, with settings such as `HACHI_TRACES="no"`."""
+    """`hachi("memories", "list", stdin=b"…")`, with settings such as `HACHI_MEMORY="no"`."""
 
     home: Path
 

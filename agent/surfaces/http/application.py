@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse
 from agent import __version__
 from agent.companion import Companion
 from agent.settings import Settings
-from agent.surfaces.http import errors, monitoring
+from agent.surfaces.http import errors, limits, monitoring
 from agent.surfaces.http.audit import Audit
 from agent.surfaces.http.authentication import Authenticator
 from agent.surfaces.http.limits import RequestLimits
@@ -68,7 +68,7 @@ def secure(app: Starlette, pet: Companion, settings: Settings, *, loopback: bool
     app.add_middleware(
         RequestLimits,
         authorize=authenticator.authorize,
-        max_body=settings.http_max_body,
+        max_body=limits.MAX_BODY,
     )
 
 

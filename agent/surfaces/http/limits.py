@@ -18,6 +18,8 @@ from agent.models.pictures import PICTURES
 from agent.surfaces.http.errors import IMAGE_URL, ApiError, error_response
 from agent.surfaces.http.pictures import take_pictures
 
+MAX_BODY = 60_000_000
+"""Bytes of a body. A reverse proxy may let fewer through."""
 TEXT = 400_000
 """Characters of one text, which is at most all that a model is given of what a client sends."""
 SHORT_BODY = 100_000

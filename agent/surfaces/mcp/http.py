@@ -17,6 +17,7 @@ from agent.companion import Companion
 from agent.surfaces.http.application import secure
 from agent.surfaces.http.authentication import LOOPBACK_NAMES, authenticate
 from agent.surfaces.http.identity import Caller
+from agent.surfaces.http.limits import MAX_BODY
 from agent.surfaces.mcp.server import MemoryServer
 from agent.surfaces.mcp.tools import Identity
 
@@ -35,7 +36,7 @@ def app(pet: Companion, *, host: str = "127.0.0.1", loopback: bool, names: Seque
         json_response=True,
         stateless_http=True,
         transport_security=allowed_names(host, loopback, names),
-        max_request_body_size=pet.settings.http_max_body,
+        max_request_body_size=MAX_BODY,
     )
     sessions = server.session_manager
     routes = [Route(PATH, Authenticated(sessions.handle_request), methods=["POST"])]

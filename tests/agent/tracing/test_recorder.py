@@ -111,7 +111,7 @@ async def test_of_anonymous_users_no_text_is_kept(pet_at, first_way, server, las
     assert trace.summary.calls == 2
     assert trace.summary.tools == ("unknown!",)
 
-    off = await pet_at(first_way, traces=False, home=tmp_path / "off")
+    off = await pet_at(first_way, trace_content="off", home=tmp_path / "off")
     server.script(answer("Hello."))
     reply, _ = await first_way.ask(off, "hello", user="ana")
     await off.settle()

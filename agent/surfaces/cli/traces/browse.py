@@ -34,7 +34,7 @@ group = typer.Typer(help="See what happened in each turn, and why.", rich_markup
 async def ls(traces: "Traces", wanted: TraceFilter, limit: Limit = 20) -> Output:
     """List turns, newest first."""
     found = await traces.list(wanted, now(), limit)
-    none = "there is no trace yet; none is recorded while HACHI_TRACES is false"
+    none = "there is no trace yet; none is recorded while HACHI_TRACE_CONTENT is off"
     if wanted != TraceFilter(kinds=wanted.kinds) and await traces.count(TraceFilter(kinds=frozenset())):
         none = "no trace fits these filters; without them there are some"
     return Output([summary_json(one) for one in found], lambda: print_turns(found) if found else say(none))

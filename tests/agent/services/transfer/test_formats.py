@@ -150,7 +150,7 @@ def damaged(value: Any) -> Iterator[Any]:
 async def test_a_file_with_odd_values_is_taken_in_as_far_as_it_can_be_read(
     open_pet: OpenPet, rows: Any, given: Any
 ) -> None:
-    pet = await open_pet(traces=False)
+    pet = await open_pet(trace_content="off")
     for file in damaged(given):
         stored, refused = len(rows("SELECT id FROM messages")), ""
         try:

@@ -14,6 +14,7 @@ from fastapi import FastAPI
 from scripted_server import ScriptedServer
 from sites import companion_in, new_key, serving
 
+from agent.surfaces.http import limits
 from agent.surfaces.http.application import app
 from agent.surfaces.http.server import Server
 from agent.wiring import components
@@ -99,7 +100,9 @@ async def serve(
 async def site(shared_home: Path) -> AsyncIterator[Site]:
     """One server for the tests of a module."""
     async with AsyncExitStack() as leaving:
-        yield await leaving.enter_async_context(opened(shared_home, http_rate=0, http_max_body=400_000))
+        patch = leaving.enter_context(pytest.MonkeyPatch.context())
+        patch.setattr(limits, "MAX_BODY", 400_000)
+        yield await leaving.enter_async_context(opened(shared_home, http_rate=0))
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")

@@ -175,12 +175,14 @@ def test_a_model_that_does_not_answer_or_not_as_asked_is_marked(hachi, model):
 
 
 def test_without_traces_it_says_why(hachi):
-    assert "there is no trace yet; none is recorded while HACHI_TRACES" in hachi("traces", "ls").complaint
+    assert (
+        "there is no trace yet; none is recorded while HACHI_TRACE_CONTENT" in hachi("traces", "ls").complaint
+    )
     assert hachi("traces", "ls", "--json").json == []
     for command in (["show"], ["replay", "last"], ["to-test"]):
         ran = hachi("traces", *command)
         assert (ran.code, ran.complaint) == (1, "hachi: there is no trace yet")
-    hachi("chat", "-m", "hello", HACHI_TRACES="false")
+    hachi("chat", "-m", "hello", HACHI_TRACE_CONTENT="off")
     assert hachi("traces", "ls", "--json").json == []
 
 
