@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar, overload
 from typing_extensions import TypedDict, Unpack
 
 from agent.background.check_ins import CheckInService
+from agent.background.confirmed_calls import ConfirmedCalls
 from agent.background.periodic_jobs import Schedule
 from agent.settings import Settings
 from agent.turn.context.persona import read_persona
@@ -125,6 +126,8 @@ class Companion:
         deliveries = services.conversations.deliveries
         self.check_ins = CheckInService(components, deliveries, self._take_unasked_turn)
         """Surfaces register here whom they can write to; who wants it is then asked how things went."""
+        self.calls = ConfirmedCalls(components, self._take_unasked_turn)
+        """Calls that a person is asked about by a button, and that run once they agree."""
         self._runtime: Runtime | None = None
         self._runtime_lock = asyncio.Lock()
         self._closing = AsyncExitStack()
@@ -172,6 +175,7 @@ class Companion:
                     pet.admin,
                     pet.reminders,
                     pet.check_ins,
+                    pet.calls,
                     components.figures,
                     pet.people.erasure,
                     LastRuns(components.database, components.clock),
@@ -249,6 +253,7 @@ class Companion:
             options.get("instructions", ""),
             tuple(options.get("origins", ())),
             options.get("client"),
+            confirm=options.get("confirm"),
         )
         await self.people.erasure.finished(request.user)
         if request.user and not await self.people.places.keeps(request.user, request.place):

@@ -12,6 +12,7 @@ from memory.people.tasks import Tasks
 from memory.records import Decision, Hit
 from memory.search.recall import Recall
 from tools.lookup import Reader
+from tools.proposed_call import Confirm
 
 
 @dataclass(slots=True)
@@ -42,6 +43,8 @@ class TurnContext:
     decisions: list[Decision] = field(default_factory=list)
     unasked: bool = False
     """Whether no message began the turn: then tools only read, and the model may stay silent."""
+    confirm: Confirm | None = None
+    """Asks the person about a call that changes something; None: no such tool is offered."""
     asked_again: set[tuple[str, str]] = field(default_factory=set)
     """(id, new text) of each replacement that was questioned once."""
 

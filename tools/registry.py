@@ -50,6 +50,8 @@ class Tool:
     """Called with the arguments as the model wrote them."""
     seconds: float | None = None
     """Unset: `TOOL_SECONDS`."""
+    changes: bool = False
+    """Whether the person is asked before it is run (`TurnContext.confirm`)."""
 
     async def call(self, turn: TurnContext, written: str) -> "ToolResult":
         """Run the tool with the arguments as the model wrote them; an error is a result, too."""

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from agent.background.check_ins import CheckInService
+from agent.background.confirmed_calls import ConfirmedCalls
 from agent.background.reminders import Reminders
 from agent.errors import HachiError
 from agent.services.admin import AdminService
@@ -44,6 +45,7 @@ class Schedule:
     maintenance: AdminService
     reminders: Reminders
     check_ins: CheckInService
+    calls: ConfirmedCalls
     figures: Figures
     erasure: Erasure
     last_runs: LastRuns
@@ -65,6 +67,7 @@ class Schedule:
             ("log", MINUTE, self._due("log", DAY, keep.cut_log), "the log of changes was not shortened"),
             ("remind", REMIND_SECONDS, self.reminders.run, "reminders were not sent"),
             ("check in", MINUTE, self.check_ins.run, "nobody was asked how things went"),
+            ("calls", MINUTE, self.calls.drop_late, "what nobody agreed to was not dropped"),
             ("erase", 5 * MINUTE, self._erase, "an interrupted erasure could not go on"),
             ("figures", MINUTE, self.figures.flush, "the figures were not stored"),
         ):

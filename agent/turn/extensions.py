@@ -62,7 +62,8 @@ class Extensions:
         here = [one for one in self.connections if one.offered_to(turn.user, turn.place)]
         asked = [*map(self._listed, self.servers), *(one.tools() for one in here)]
         for listed in await asyncio.gather(*asked):
-            found |= {tool.name: tool for tool in listed if tool.name not in found}
+            may = (tool for tool in listed if not tool.changes or (turn.confirm and turn.message_id))
+            found |= {tool.name: tool for tool in may if tool.name not in found}
         if theirs := [*found.values()][len(self.tools) :]:
             note(servers_tools=told_of(theirs))
         return [*found.values()]

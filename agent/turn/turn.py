@@ -318,4 +318,5 @@ def _tool_context(deps: TurnDependencies, received: ReceivedMessage, built: Buil
         knowledge_characters=deps.context.budgets.knowledge.characters,
         zone=built.prompt.known.zone,
         unasked=received.request.occasion is not None,
+        confirm=received.request.confirm,
     )

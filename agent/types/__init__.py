@@ -21,6 +21,7 @@ from agent.types.arguments import (
 from agent.types.client import CLIENT_TURN, Called, ClientTurn, Item
 from memory.audience import PRIVATE, Audience, Place
 from memory.records import Decision, ForgetCandidate, Hit, Memory
+from tools.proposed_call import Confirm
 
 if TYPE_CHECKING:
     from agents.models.interface import Model
@@ -71,6 +72,8 @@ class TurnRequest:
     """What a client of a chat API sends beside the message."""
     occasion: Occasion | None = None
     """Set where no message began the turn: then `text` says in short what it is about."""
+    confirm: Confirm | None = None
+    """Asks the person about a call that changes something; None: no such tool is offered."""
     unkept: bool = False
     """Whether the speaker wants nothing of theirs kept: then the request is anonymous, and no trace is."""
 
@@ -180,5 +183,7 @@ class TurnOptions(TypedDict, total=False):
     """Seconds for the whole turn; then it raises ModelUnavailable. The message is kept, without a reply."""
     max_turns: Turns | None
     """Model calls in this turn, in place of the setting."""
+    confirm: Annotated[Confirm, Argument(async_function)] | None
+    """Asks the person before a tool of an MCP server runs that may change something; unset: there is none."""
     ending: Ending | None
     """Says what is added to the answer, as a link where nothing can be pressed."""

@@ -37,7 +37,7 @@ def official() -> Any:
     @server.tool()
     def move_clouds(town: str) -> str:
         """Change the weather."""
-        raise AssertionError("nobody was asked")
+        return f"clouds moved to {town}"
 
     return server
 
@@ -45,6 +45,8 @@ def official() -> Any:
 NAMES = ("fine", "hang", "end", "endless_line", "endless_lines", "endless_pings", "long")
 READING = {"inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}
 ODD = {"name": "odd", **READING, "inputSchema": {"type": "object", "properties": {"a": {"type": "x"}}}}
+CLOUDS = {"name": "move_clouds", "inputSchema": {"type": "object"}}
+"""Changes something, and notes it in the file that the environment names so."""
 PING = json.dumps({"jsonrpc": "2.0", "id": "1", "method": "ping"})
 FLOODS = {"endless_line": "x" * 65_536, "endless_lines": "nonsense\n" * 5_000, "endless_pings": f"{PING}\n"}
 
@@ -68,8 +70,11 @@ def _answer(asked: dict[str, Any]) -> str:
         told = {"capabilities": {"tools": {}}, "serverInfo": {"name": "badly", "version": "1"}}
         told = {"result": told | {"protocolVersion": asked["params"]["protocolVersion"]}}
     elif asked["method"] == "tools/list":
-        told = {"result": {"tools": [*({"name": name, **READING} for name in NAMES), ODD]}}
+        told = {"result": {"tools": [*({"name": name, **READING} for name in NAMES), ODD, CLOUDS]}}
     elif asked["method"] == "tools/call":
+        if asked["params"]["name"] == "move_clouds":  # and note each time that it was done
+            with Path(os.environ["CLOUDS"]).open("a") as file:
+                file.write(json.dumps(asked["params"]["arguments"]) + "\n")
         text = "x" * 1_000_000 if asked["params"]["name"] == "long" else "fine"
         told = {"result": {"content": [{"type": "text", "text": text}]}}
     return json.dumps({"jsonrpc": "2.0", "id": asked["id"]} | told)

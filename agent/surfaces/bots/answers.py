@@ -24,6 +24,7 @@ from memory.people.check_ins import CheckIn
 from memory.people.profile import UserContext
 from memory.records import Decision, Erased, ForgetCandidate, Forgotten, Memory, Task
 from memory.sql.memories.store import tellers
+from tools.proposed_call import ProposedCall
 
 MAX_LINE = 300
 """Characters of a memory or task in a list."""
@@ -184,6 +185,12 @@ def check_in_answer(asked: AskedAbout) -> Answer:
     return Answer(
         asked.text, buttons=(Button("Not now", "not-now", id), Button("Stop these", "no-check-ins", id))
     )
+
+
+def call_question(call: ProposedCall, id: str) -> Answer:
+    """Ask whether to run a call, with all of its arguments. Only its person may answer, for some minutes."""
+    buttons = Button("Yes", "run-call", id), Button("No", "drop-call", id)
+    return Answer(f"Run {call.name} with {call.arguments}?", buttons=buttons)
 
 
 def check_ins_answer(

@@ -120,6 +120,8 @@ class Commands:
             "snooze": self._snooze,
             "more": self._page,
             "erase": self._erase,
+            "run-call": partial(self._answer_call, True),
+            "drop-call": partial(self._answer_call, False),
             "drop": self._drop_check_in,
             "not-now": self._not_now,
             "no-check-ins": self._no_check_ins,
@@ -293,6 +295,15 @@ class Commands:
         zone = str(await pet.people.zone(user=user) or "UTC, until you tell me your time zone")
         wanted = await pet.check_ins.wanted(user=user)
         return check_ins_answer(wanted, [*zip(planned, said, strict=True)], asker, pet.settings, zone)
+
+    async def _answer_call(self, agreed: bool, asker: Asker, id: str) -> Answer:
+        """Have a call run that changes something, or not."""
+        call = await self._pet.calls.answer(id, user=asker.user, agreed=agreed)
+        if call is None:
+            return Answer("That is answered, it has timed out, or it is somebody else's to answer.")
+        if agreed:
+            return Answer(f"I run {call.name}, and tell you what it answers.", outcome="yes")
+        return Answer(f"I do not run {call.name}.", outcome="no")
 
     async def _drop_check_in(self, asker: Asker, id: str) -> Answer:
         with suppress(NotFound):  # it is dropped already, or asked

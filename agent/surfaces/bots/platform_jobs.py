@@ -17,7 +17,7 @@ from agent.surfaces.bots.platform import IncomingMessage, Unreadable
 from agent.surfaces.bots.streamed_reply import Gone
 from memory.audience import PRIVATE, Place
 from memory.people.due_tasks import Reminder
-from memory.sql.jobs.job import ANSWER, Job
+from memory.sql.jobs.job import ANSWER, CALL, ClaimLost, Job
 
 log = logging.getLogger("hachi.bots")
 
@@ -71,6 +71,7 @@ class PlatformJobs:
     """The connection since which nothing is missed."""
 
     def __post_init__(self) -> None:
+        self._calls = set[asyncio.Task[None]]()
         self._deliveries = self.conversations.deliveries
 
     @asynccontextmanager
@@ -86,8 +87,9 @@ class PlatformJobs:
             stop_reminding()
             if stop_asking:
                 stop_asking()
-            doing.cancel()
-            await asyncio.gather(doing, return_exceptions=True)
+            for task in (doing, *self._calls):
+                task.cancel()
+            await asyncio.gather(doing, *self._calls, return_exceptions=True)
 
     async def _run(self) -> None:
         while True:
@@ -139,13 +141,36 @@ class PlatformJobs:
             await deliveries.queue.take_up(now)
             self._noted_at = now
         await self.conversations.pet.conversations.delete_forgotten(f"{self.source}:", self._remove)
-        for job in await deliveries.queue.claim_of([ANSWER], f"{self.source}:", now):
+        for job in await deliveries.queue.claim_of([ANSWER, CALL], f"{self.source}:", now):
+            if job.kind == CALL:  # beside the others: it waits for a server and a model
+                task = asyncio.create_task(self._run_call(job), name="hachi call")
+                self._calls.add(task)
+                task.add_done_callback(self._calls.discard)
+                continue
             try:
                 if not self.conversations.answers(str(job.about)):
                     await self._answer(job)
             except Exception as error:
                 log.warning("job %s (%s) waits: %s", job.id, job.kind, error)
                 await deliveries.queue.failed(job, str(error), now)
+
+    async def _run_call(self, job: Job) -> None:
+        """Run a call to which its person has agreed, and tell them what became of it."""
+        pet, queue = self.conversations.pet, self._deliveries.queue
+        try:
+            async with queue.working_on(job):
+                call, text, reply = await pet.calls.run_job(job)
+                origin = await self._deliveries.origin_of(call.message)
+                write, answer = self.conversations.platform.write, Answer(text)
+                post = text and await write(call.user, call.place, answer, origin)
+                if post and reply and reply.message_id:
+                    await pet.conversations.posted(reply.message_id, [post])
+                await queue.done(job)
+        except ClaimLost as error:
+            log.warning("%s", error)
+        except Exception as error:
+            log.warning("job %s (%s) waits: %s", job.id, job.kind, error)
+            await queue.failed(job, str(error), pet.clock())
 
     async def _answer(self, job: Job) -> None:
         conversations, posts = self.conversations, tuple(job.payload["posts"])

@@ -14,6 +14,7 @@ from agent.surfaces.bots.answers import (
     TASK,
     Answer,
     Item,
+    call_question,
     forget_question,
     new_memories,
     own_page,
@@ -37,6 +38,7 @@ from agent.types.client import ClientTurn
 from agent.types.pictures import without_description
 from memory.audience import PRIVATE
 from memory.sql.jobs.deliveries import Sent, quote_id
+from tools.proposed_call import ProposedCall
 
 log = logging.getLogger("hachi.bots")
 
@@ -62,6 +64,8 @@ class Final:
     """Of the stored reply."""
     trace: str = ""
     """The id of the turn's trace, if it is known."""
+    calls: tuple[Answer, ...] = ()
+    """Asks whether to run calls that change something."""
 
 
 Shown = tuple[str | None, Sequence[str]]
@@ -159,6 +163,8 @@ class Turns:
             raise NotShown(f"a reply in {message.queue} could not be shown; the transcript has it")
         if reply.refused:
             await self.say_not_here(message)
+        for question in final.calls:
+            await self.platform.write(message.user, message.place, question, message.origin)
         return final.id, reply.origins
 
     async def say_not_here(self, message: IncomingMessage) -> None:
@@ -251,7 +257,11 @@ class Turns:
         )
         if contents[-1].zone:
             await self.pet.people.note_zone(contents[-1].zone, user=message.user)
-        began = self.pet.clock()
+        began, calls = self.pet.clock(), dict[str, ProposedCall]()
+
+        async def propose(call: ProposedCall) -> None:
+            calls[await self.pet.calls.propose(call)] = call
+
         async with self.pet.stream(
             reading.text,
             user=message.user,
@@ -259,6 +269,7 @@ class Turns:
             conversation=message.conversation,
             author=contents[-1].author,
             origins=origins,
+            confirm=propose,
             client=client if client.images or client.replies_to else None,
             ending=partial(_faults, files.faults),
             settle=True,
@@ -276,7 +287,8 @@ class Turns:
             page = forget_path(answer.forget)
             question = replace(question, note=await own_page(self.pet, message.user, message.place, page))
         text, trace = answer.message.strip() or "…", answer.trace_id or ""
-        return Final(text, receipts, question, answer.message_id, trace)
+        asked = tuple(call_question(call, id) for id, call in calls.items())
+        return Final(text, receipts, question, answer.message_id, trace, asked)
 
     async def _not_shown(self, read: Sequence["Content | _Around"]) -> tuple[str, ...]:
         """Return what a model that sees nothing is told of pictures, if there are some."""

@@ -5,6 +5,7 @@ wrong is the error of the call that met it.
 """
 
 import asyncio
+import json
 import logging
 import re
 from contextlib import AsyncExitStack
@@ -20,7 +21,8 @@ from memory.process.breaker import Breaker, CircuitOpen
 from memory.text import one_line
 from memory.text.quoting import quoted
 from tools.context import TurnContext
-from tools.failures import ToolFailed
+from tools.failures import ToolFailed, TryAgain
+from tools.proposed_call import ProposedCall
 from tools.registry import Tool, ToolResult, as_text, read_arguments
 
 if TYPE_CHECKING:
@@ -34,6 +36,14 @@ TURN_WAITS = 3.0
 """Seconds that turns wait for a connection since it was begun."""
 CONNECT_SECONDS = 30.0
 CALL_SECONDS = 25.0
+ASK_SECONDS = 120.0
+"""How long a program may take to ask its person within a turn."""
+MOST_ASKED = 1_500
+"""Characters of arguments: the person reads all of them before they agree."""
+ASKED = (
+    "not run yet: the person is asked whether to run it, and once they agree you are told what it answers. "
+    "Say that you have asked; do not call it again"
+)
 CLOSE_SECONDS = 5.0
 LONGEST_NAME = 64
 LONGEST_DESCRIPTION = 1_000
@@ -77,7 +87,8 @@ class Connection:
         if not (self._admins or self.server.places):
             raise SettingsError("nobody is offered its tools; name `admins` or its `places` in HACHI_MCP")
         whom = f"in {', '.join(self.server.places)}" if self.server.places else "to admins in private"
-        return "; ".join([f"{self.server.transport}: {tools}, offered {whom}", *not_offered])
+        asking = [f"{tool.name} asks the person first" for tool in self._tools if tool.changes]
+        return "; ".join([f"{self.server.transport}: {tools}, offered {whom}", *asking, *not_offered])
 
     async def close(self) -> None:
         """End the session, and the server's process with it."""
@@ -136,20 +147,50 @@ class Connection:
                 opened.exception()  # it may be that nobody waits
 
     def _tool(self, listed: "Listed") -> Tool:
+        from agent.turn.mcp_servers.session import changes
+
         name = _NO_NAME.sub("_", f"{self.name}_{listed.name}")[:LONGEST_NAME]
         said = one_line(listed.description or listed.title or listed.name)[:LONGEST_DESCRIPTION]
-        run = partial(self._run, listed.name)
         schema = {"properties": {}} | listed.input_schema  # servers of models want some, MCP does not
-        return Tool(name, f"{said} (A tool of {self.name}.)", schema, run, CALL_SECONDS + 1)
+        told = f"{said} (A tool of {self.name}.)"
+        if not changes(listed):
+            return Tool(name, told, schema, partial(self._run, listed.name), CALL_SECONDS + 1)
+        ask = partial(self._ask, listed.name, name)
+        return Tool(name, told, schema, ask, ASK_SECONDS + CALL_SECONDS, changes=True)
 
-    async def _run(self, name: str, _: TurnContext, written: str) -> ToolResult:
+    async def _ask(self, tool: str, name: str, turn: TurnContext, written: str) -> ToolResult:
+        """Run a call that may change something if its person agrees."""
+        arguments = json.dumps(read_arguments(written), ensure_ascii=False)
+        if len(arguments) > MOST_ASKED:
+            raise TryAgain(f"the person has to read the arguments: keep them under {MOST_ASKED:,} characters")
+        assert turn.confirm
+        assert turn.user is not None
+        proposed = ProposedCall(self.name, tool, name, arguments, turn.user, turn.place, str(turn.message_id))
+        agreed = await turn.confirm(proposed)
+        if agreed is None:
+            return ToolResult(ASKED, ok=True)
+        if not agreed:
+            raise ToolFailed(f"the person does not want {name} to be run")
+        return await self._run(tool, turn, arguments)
+
+    async def call(self, proposed: ProposedCall) -> str:
+        """Run a call to which its person has agreed. Returns what the server answers, quoted. Raises
+        ToolFailed."""
+        if not self.offered_to(proposed.user, proposed.place):
+            raise ToolFailed(f"{self.name} is not offered to them any more")
+        return (await self._run(proposed.tool, None, proposed.arguments)).text
+
+    async def _run(self, name: str, _: TurnContext | None, written: str) -> ToolResult:
         from agent.turn.mcp_servers.session import fault_of, has_ended, reason, text_of
 
         arguments = read_arguments(written)
         session = None
         try:
             session = self._connect()
-            client = (await asyncio.shield(session)).client
+            opened = await asyncio.shield(session)
+            if name not in {tool.name for tool in opened.tools}:
+                raise ToolFailed(f"{self.name} has no {name} any more")
+            client = opened.client
             with self.breaker.calling(fault_of):
                 async with asyncio.timeout(CALL_SECONDS):
                     result = await client.call_tool(name, arguments)

@@ -49,8 +49,6 @@ async def connected(server: McpServer) -> AsyncIterator[Session]:
 def _not_offered(tool: Tool, server: McpServer) -> str:
     if server.allow is not None and tool.name not in server.allow:
         return "not in its `allow`"
-    if not (tool.annotations and tool.annotations.read_only_hint):
-        return "it may change something: it has no readOnlyHint"
     if len(json.dumps(tool.input_schema)) > LONGEST_SCHEMA:
         return f"the schema of its arguments has more than {LONGEST_SCHEMA:,} characters"
     try:  # a model's server would refuse the whole turn for it
@@ -58,6 +56,11 @@ def _not_offered(tool: Tool, server: McpServer) -> str:
     except SchemaError as error:
         return f"the schema of its arguments is none: {error.message[:200]}"
     return ""
+
+
+def changes(tool: Tool) -> bool:
+    """Return whether a call may change something: a tool says itself that it only reads."""
+    return not (tool.annotations and tool.annotations.read_only_hint)
 
 
 def fault_of(error: Exception) -> str | None:

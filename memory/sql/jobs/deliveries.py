@@ -167,6 +167,11 @@ class Deliveries:
         place = Place.of_key(row.place)
         return Sent(to_message(row), row.user_id, place, own, to_message(reply) if reply else None, posts)
 
+    async def origin_of(self, message: str) -> str:
+        """Return the platform's id of a person's message; of several the last; empty if it has none."""
+        async with self._database.read() as connection:
+            return next(reversed(await _origins(connection, message, posted=False)), "")
+
     async def stands(self, message: str) -> bool:
         """Return whether a stored reply is not hidden, or only since its question was edited."""
         hides = (hidden.c.row_id == message, hidden.c.kind.in_(("message", "told")))

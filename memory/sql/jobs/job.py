@@ -19,7 +19,11 @@ POSTS = "posts"
 """The kind of job that makes the posts of a reply on a chat platform follow the stored one."""
 CHECK_IN = "check_in"
 """The kind of job that asks a person how something went: see `memory.people.check_ins`."""
-CLAIMED_BY_ID = frozenset({REMIND, ANSWER, POSTS, CHECK_IN})
+CONFIRM = "confirm"
+"""The kind of job that waits until a person agrees to a call; it becomes a `CALL`, or times out."""
+CALL = "call"
+"""The kind of job that runs a call to which its person has agreed."""
+CLAIMED_BY_ID = frozenset({REMIND, ANSWER, POSTS, CHECK_IN, CONFIRM, CALL})
 """Kinds that only some processes can handle, whose workers do not claim them."""
 
 

@@ -20,6 +20,7 @@ from agent.types.records_json import decision_json, forgotten_json
 if TYPE_CHECKING:
     from agent.companion import Companion
     from agent.types import Reply
+    from tools.proposed_call import Confirm
 
 ANNOUNCEMENT = (
     "No language model is configured: this is Hachi's small rule-based stand-in. "
@@ -55,6 +56,8 @@ async def chat(
             return
         turn = _Turn(pet, user, place, json=json, streamed=at_terminal)
         talk = Conversation(pet, user, place, turn.take, _print_receipts if json else None)
+        if talk.for_people and message is None:  # the next line can answer
+            turn.confirm = talk.propose
         async for line in stdin_lines() if message is None else _once(message):
             if ends(line) and message is None and not json:
                 break
@@ -111,6 +114,7 @@ class _Turn:
     def __init__(self, pet: "Companion", user: str, place: str, *, json: bool, streamed: bool) -> None:
         self._pet, self._user, self._place = pet, user, place
         self._json, self._streamed = json, streamed
+        self.confirm: Confirm | None = None
 
     async def take(self, text: str) -> "Reply":
         """Take one turn with its background work, and print the reply."""
@@ -118,9 +122,11 @@ class _Turn:
         if self._streamed:
             from agent.surfaces.cli.chat.markdown import print_turn
 
-            reply = await print_turn(pet, text, self._user, self._place)
+            reply = await print_turn(pet, text, self._user, self._place, self.confirm)
         else:
-            reply = await pet.respond(text, user=self._user, place=self._place, settle=json)
+            reply = await pet.respond(
+                text, user=self._user, place=self._place, settle=json, confirm=self.confirm
+            )
             print(json_text(_reply_json(reply)) if json else plain(reply.message), flush=True)
         await pet.settle(SETTLE_TIMEOUT + (pet.settings.model_timeout if json else 0), hurry=False)
         return reply

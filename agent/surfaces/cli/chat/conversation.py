@@ -1,5 +1,5 @@
 """A conversation, line by line: a line is a message, a command such as `/memories`, or the answer to the
-question what is to be forgotten."""
+question what is to be forgotten, or whether a call is to be run."""
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
@@ -24,6 +24,7 @@ from memory.records import ForgetCandidate, Forgotten
 if TYPE_CHECKING:
     from agent.companion import Companion
     from agent.types import Reply
+    from tools.proposed_call import ProposedCall
 
 NOTHING = "(Nothing that you told matches this, so nothing is forgotten; `hachi memories list` shows all.)"
 NOTHING_FORGOTTEN = "(Nothing is forgotten.)"
@@ -74,6 +75,8 @@ class Conversation:
     """Shows receipts; None is for people."""
     asked: tuple[ForgetCandidate, ...] = ()
     """What the next line may say to forget."""
+    proposed: "tuple[ProposedCall, ...]" = ()
+    """The calls that the next line may agree to."""
     last_trace: str | None = None
 
     @property
@@ -83,20 +86,41 @@ class Conversation:
     async def take(self, line: str) -> None:
         """Take one line. Raises BadInput for a command that does not exist, and what a turn raises."""
         asked, self.asked = self.asked, ()
+        proposed, self.proposed = self.proposed, ()
         command = _COMMAND.fullmatch(line.strip())
         if asked and is_answer(line, asked):
             await self._forget(chosen(line, asked))
+        elif proposed and line.strip().lower() in YES | NO:
+            await self._run(proposed if line.strip().lower() in YES else ())
         elif command is None:
             reply = await self.turn(line)
             self.last_trace = reply.trace_id
             if reply.forget is not None:
                 self._ask(reply.forget)
+            call: ProposedCall
+            for call in self.proposed:
+                print(
+                    f"Run {plain(call.name)} with {plain(call.arguments)}? Say y or n with the next line.",
+                    flush=True,
+                )
         elif not self.for_people:
             raise BadInput(f"/{command[1]} prints for people; with --json use what `hachi --help` lists")
         elif (name := command[1]) in COMMANDS:
             await COMMANDS[name](self, (command[2] or "").strip())
         else:
             raise BadInput(f"there is no /{name}; /help lists what there is")
+
+    async def propose(self, call: "ProposedCall") -> None:
+        """Ask with the next line whether to run a call."""
+        self.proposed = (*self.proposed, call)
+
+    async def _run(self, calls: "Sequence[ProposedCall]") -> None:
+        for call in calls:
+            reply = await self.pet.calls.run(call)
+            self.last_trace = reply.trace_id
+            print(plain(reply.message or f"({call.name} was run.)"), flush=True)
+        if not calls:
+            print("(Nothing is run.)", flush=True)
 
     def _ask(self, candidates: tuple[ForgetCandidate, ...]) -> None:
         """Show what the person may mean; the next line may name what of it."""

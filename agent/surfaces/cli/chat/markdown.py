@@ -13,19 +13,22 @@ from agent.surfaces.cli.output import plain
 if TYPE_CHECKING:
     from agent.companion import Companion
     from agent.types import Reply
+    from tools.proposed_call import Confirm
 
 _FENCES = ("```", "~~~")
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
 
 
-async def print_turn(pet: "Companion", text: str, user: str, place: str, *, prefix: str = "") -> "Reply":
+async def print_turn(
+    pet: "Companion", text: str, user: str, place: str, confirm: "Confirm | None" = None, *, prefix: str = ""
+) -> "Reply":
     """Take a turn, and show the text while it is written. Returns the reply.
 
     A spinner turns until the text begins; then the last block is redrawn as it grows, and those before it
     stay."""
     shown, begun = "", False
     with Live(Spinner("dots", "thinking"), console=Console(), refresh_per_second=12) as live:
-        async with pet.stream(text, user=user, place=place) as stream:
+        async with pet.stream(text, user=user, place=place, confirm=confirm) as stream:
             async for piece in stream:
                 shown += plain(piece)
                 if not begun and (first := shown.lstrip()):

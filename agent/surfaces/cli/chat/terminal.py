@@ -37,7 +37,7 @@ async def converse(pet: "Companion", session: Session, user: str, place: str) ->
     )
 
     async def take(text: str) -> "Reply":
-        turn = asyncio.ensure_future(print_turn(pet, text, user, place, prefix="hachi: "))
+        turn = asyncio.ensure_future(print_turn(pet, text, user, place, talk.propose, prefix="hachi: "))
         with on_stop_signal(turn.cancel, [signal.SIGINT]):
             return await turn
 

@@ -3,8 +3,10 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
+import mcp_weather
 import pytest
 from scripted_server import ScriptedServer
 
@@ -15,6 +17,8 @@ from agent.surfaces.bots.conversations import Conversations
 from agent.surfaces.bots.platform import Content, IncomingMessage, Line, Thread, Unreadable
 from agent.surfaces.bots.streamed_reply import Gone
 from agent.tracing.store.filters import TraceFilter
+from agent.turn.mcp_servers.connection import Connection
+from agent.turn.mcp_servers.file import McpServer
 from hachi import Companion
 from memory.audience import Audience, Place
 from memory.people import check_ins
@@ -228,6 +232,19 @@ def called(pet: Companion) -> Callable[[set[str], Place], Awaitable[dict[str, se
         return found
 
     return everywhere
+
+
+@pytest.fixture
+async def clouds(pet: Companion, tmp_path: Path) -> AsyncIterator[Callable[[], list[str]]]:
+    """Anybody may have `sky_move_clouds` called, which changes something. `clouds()`: the arguments of the
+    calls that were run."""
+    file = tmp_path / "clouds"
+    file.touch()
+    server = mcp_weather.BADLY | {"env": {"CLOUDS": str(file)}, "places": ["*"]}
+    sky = Connection("sky", McpServer.model_validate(server), frozenset())
+    object.__setattr__(pet.components.extensions, "connections", [sky])
+    yield lambda: file.read_text().splitlines()
+    await sky.close()
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import sys
 import time
 from contextlib import asynccontextmanager
 from itertools import product
+from types import SimpleNamespace
 
 import mcp_weather
 import pytest
@@ -16,6 +17,7 @@ from agent.errors import SettingsError
 from agent.turn.mcp_servers import connection, transport
 from agent.turn.mcp_servers.connection import Connection
 from agent.turn.mcp_servers.file import McpServer
+from memory.audience import PRIVATE
 
 
 @asynccontextmanager
@@ -68,7 +70,7 @@ async def each_bad_way(way):
 async def test_tools_that_only_read_are_offered_and_answer_with_quoted_data(way, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-ours")
     async with each_way(way) as server, connected(server) as one:
-        assert [tool.name for tool in await listed(one)] == [
+        assert [tool.name for tool in await listed(one) if not tool.changes] == [
             "weather_forecast",
             "weather_key_of_mine",
             "weather_broken",
@@ -94,10 +96,25 @@ async def test_only_allowed_tools_are_offered_and_the_operator_is_told_of_the_ot
     assert told.endswith("fly is left out: it is none of its first 64 tools")
 
 
-async def test_a_tool_that_may_change_something_is_not_offered_since_nobody_can_be_asked():
+async def test_a_tool_that_may_change_something_runs_once_the_person_agrees_to_its_arguments():
+    asked, answers = [], [True, False, None]
+
+    async def confirm(call):
+        asked.append((call.server, call.tool, call.name, call.arguments, call.user))
+        return answers.pop(0)
+
+    turn = SimpleNamespace(confirm=confirm, user="ana", place=PRIVATE, message_id="1")
     async with each_way("http") as server, connected(server) as one:
-        told = await one.described()
-    assert "move_clouds is left out: it may change something: it has no readOnlyHint" in told
+        [tool] = [tool for tool in await listed(one) if tool.changes]
+        written = '{"town": "Lyon"}'
+        ran, refused, later = [await tool.call(turn, written) for _ in range(3)]
+        long = await tool.call(turn, json.dumps({"town": "x" * 2_000}))
+        assert "weather_move_clouds asks the person first" in await one.described()
+    assert asked == [("weather", "move_clouds", "weather_move_clouds", written, "ana")] * 3
+    assert ran.text.endswith("> clouds moved to Lyon")
+    assert "does not want weather_move_clouds to be run" in refused.text
+    assert later.text.startswith("not run yet: ")
+    assert "under 1,500 characters" in long.text
 
 
 async def test_a_tool_whose_schema_would_have_the_turn_refused_is_not_offered():

@@ -185,6 +185,25 @@ async def test_nobody_is_asked_where_roles_say_who_may_use_the_bot(
     assert len(platform.posted(DM)) == 1
 
 
+async def test_a_call_that_changes_something_waits_for_its_person_and_runs_once(
+    bot, pet, platform, server, clouds
+) -> None:
+    call = Call("sky_move_clouds", {"town": "*Lyon*"})
+    server.script(call, answer("I have asked you."), answer("The clouds are there."))
+    await bot.hears(f"<@{BOT}> move the clouds", channel=GENERAL)
+    question = next(one for one in platform.posted(GENERAL) if one.buttons)
+    assert question.text == f'<@{ANA}> Run sky\\_move\\_clouds with {{"town": "\\*Lyon\\*"}}?'
+    assert "somebody else" in (await platform.answered(await platform.press(question, "Yes", by=BEN))).text
+    assert clouds() == []
+    pressed = [await platform.press(question, "Yes") for _ in range(2)]
+    assert {(await platform.answered(one)).text for one in pressed} == {
+        "I run sky\\_move\\_clouds, and tell you what it answers.",
+        "That is answered, it has timed out, or it is somebody else's to answer.",
+    }
+    await platform.until(lambda: "The clouds are there." in platform.posted(GENERAL)[-1].text)
+    assert clouds() == ['{"town": "*Lyon*"}']
+
+
 CHANNEL = Is(id=20, guild=Is(id=1))
 THREAD = Is(id=30, parent_id=20, guild=Is(id=1))
 PRIVATELY = Is(id=40)

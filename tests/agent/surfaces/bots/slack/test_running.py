@@ -173,3 +173,20 @@ async def test_a_person_is_asked_how_it_went_in_direct_messages_and_ends_it_by_a
         await slack.until(lambda told=told: slack.responses and told in slack.responses[-1]["text"])
         assert slack.responses[-1]["replace_original"]
     assert not await pet.check_ins.wanted(user=ana)
+
+
+async def test_a_call_that_changes_something_waits_for_its_person_and_runs_once(
+    bot, slack, pet, server, clouds
+) -> None:
+    call = Call("sky_move_clouds", {"town": "<!channel>"})
+    server.script(call, answer("I have asked you."), answer("The clouds are there."))
+    await bot.hears(*slack.mentions("UANA", "move the clouds", channel="C1", ts="1.5"))
+    question = next(one for one in slack.in_channel("C1", thread="1.5") if "Run sky" in one.text)
+    assert question.text == 'Run sky_move_clouds with {"town": "&lt;!channel&gt;"}?'
+    yes, _ = buttons_of(question.blocks)
+    for user, told in (("UBEN", "somebody else's"), ("UANA", "I run sky"), ("UANA", "That is answered")):
+        await slack.deliver(slack.pressed(yes, user=user, channel="C1"))
+        await slack.until(lambda told=told: slack.responses and told in slack.responses[-1]["text"])
+        assert len(clouds()) <= (user == "UANA")
+    await slack.until(lambda: "The clouds are there." in slack.in_channel("C1", thread="1.5")[-1].text)
+    assert clouds() == ['{"town": "<!channel>"}']

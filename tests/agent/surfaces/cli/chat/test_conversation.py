@@ -3,11 +3,24 @@
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 import pytest
 
-from agent.surfaces.cli.chat.conversation import NOTHING, NOTHING_FORGOTTEN, QUESTION, WHICH, chosen, question
+from agent.surfaces.cli.chat.conversation import (
+    NOTHING,
+    NOTHING_FORGOTTEN,
+    QUESTION,
+    WHICH,
+    Conversation,
+    chosen,
+    question,
+)
+from hachi import Reply
+from hachi.testing import AnsweringModel
+from memory.audience import PRIVATE
 from memory.records import ForgetCandidate
+from tools.proposed_call import ProposedCall
 
 PAUL = "Paul is a carpenter in the harbour"
 
@@ -117,3 +130,36 @@ def test_what_is_no_answer_forgets_nothing_and_the_commands_are_shown(hachi):
 def said(hachi):
     """The person's messages, newest first."""
     return [line["text"] for line in hachi("messages", "list", "--json").json if line["role"] == "user"]
+
+
+@pytest.mark.parametrize(
+    ("line", "runs", "shown"),
+    [("y", 2, "The clouds are there.\n" * 2), (" NO ", 0, "(Nothing is run.)\n"), ("what?", 0, "I see.\n")],
+)
+async def test_the_next_line_says_whether_calls_run_that_change_something(
+    open_pet, capsys, line, runs, shown
+):
+    pet, ran = await open_pet(given=AnsweringModel()), list[str]()
+    calls = [
+        ProposedCall("sky", "move", "sky_move", text, "ana", PRIVATE, "1") for text in ('{"a": 1}', "{}")
+    ]
+
+    async def turn(text: str) -> Reply:
+        for call in calls if text == "move the clouds" else ():
+            await talk.propose(call)
+        reply = await pet.respond(text, user="ana")
+        print(reply.message)
+        return reply
+
+    async def run(call: ProposedCall) -> Reply:
+        ran.append(call.arguments)
+        return Reply("The clouds are there.", (), (), "", "", 1)
+
+    object.__setattr__(pet, "calls", SimpleNamespace(run=run))
+    talk = Conversation(pet, "ana", "dm", turn)
+    await talk.take("move the clouds")
+    assert 'Run sky_move with {"a": 1}? Say y or n with the next line.\n' in capsys.readouterr().out
+    await talk.take(line)
+    assert (len(ran), capsys.readouterr().out) == (runs, shown)
+    await talk.take("y")
+    assert len(ran) == runs
