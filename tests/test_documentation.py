@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
-import typer
 
 import hachi
 from agent.companion import OpenOptions
@@ -94,7 +93,7 @@ def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
             yield (*path, name), command
 
 
-COMMANDS = dict(commands(typer.main.get_command(build())))
+COMMANDS = dict(commands(build()))
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)

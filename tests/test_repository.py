@@ -267,11 +267,10 @@ def test_a_service_gets_the_variables_that_it_needs_and_may_change_its_data_alon
 
 def test_what_compose_is_told_is_what_hachi_understands(compose: dict[str, Any]) -> None:
     """Each surface is a profile of its own and starts by its name, with settings and options there are."""
-    import typer
 
     from agent.surfaces.cli import build
 
-    known = typer.main.get_command(build()).commands  # type: ignore[attr-defined]
+    known = build().commands  # type: ignore[attr-defined]
     variables = {
         str(field.validation_alias.choices[-1])
         for field in Settings.model_fields.values()

@@ -1,5 +1,8 @@
-"""The command `hachi`: puts the groups of commands together, and reports an error in one line. Then the exit
-code is 1, or 2 for a mistyped command. Nothing heavy is imported until a command runs."""
+"""Run the command `hachi`: find the command that is named, run it, and report an error in one line.
+
+The exit code is 1 where it failed, and 2 where it was mistyped. Nothing heavy is imported before a command
+runs. A new command is a function with a decorator of `session.py`, and a line in COMMANDS.
+"""
 
 import functools
 import os
@@ -14,7 +17,7 @@ import typer
 from agent.surfaces.cli.session import Session
 
 SURFACES = {"serve": "http"} | {name: name for name in ("mcp", "console", "discord", "slack")}
-"""What traces call the surface of a command that is no part of the command line."""
+"""What traces call the surface of these commands; the others are `cli`."""
 LONGEST_LINE = 200
 """Characters of a command's line in the help."""
 INTERRUPTED = 130
@@ -32,11 +35,11 @@ COMMANDS = {
     "stats": "operate.operator.stats",
     "purge": "operate.operator.purge",
     "reindex": "operate.operator.reindex",
-    "migrate": "operate.operator.migrate",
+    "migrate": "operate.databases.migrate",
     "doctor": "operate.doctor.doctor",
-    "backup": "operate.transfer.backup",
-    "restore": "operate.transfer.restore",
-    "move": "operate.transfer.move",
+    "backup": "operate.databases.backup",
+    "restore": "operate.databases.restore",
+    "move": "operate.databases.move",
     "memories": "memories.group",
     "people": "people.people",
     "tasks": "people.tasks",
@@ -51,9 +54,9 @@ COMMANDS = {
 """Where each command, or group of commands, is in this package."""
 
 
-def build(name: str = "") -> typer.Typer:
-    """Return the command `hachi` with the named command alone, which loads no other. If there is none of this
-    name, it has all of them."""
+@functools.cache
+def build(name: str = "") -> Any:
+    """Return the command `hachi` with the named command alone, which loads no other, or with all of them."""
     app = typer.Typer(
         name="hachi",
         rich_markup_mode=None,
@@ -61,14 +64,14 @@ def build(name: str = "") -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback(invoke_without_command=True)(_options)
-    for one in [name] if name in COMMANDS else COMMANDS:
-        module, _, attribute = COMMANDS[one].rpartition(".")
+    for title in [name] if name in COMMANDS else COMMANDS:
+        module, _, attribute = COMMANDS[title].rpartition(".")
         command = getattr(import_module(f"{__name__}.{module}"), attribute)
         if isinstance(command, typer.Typer):
-            app.add_typer(command, name=one)
+            app.add_typer(command, name=title)
         else:
-            app.command(one)(command)
-    return app
+            app.command(title)(command)
+    return _uncut(typer.main.get_command(app))
 
 
 def _options(
@@ -92,14 +95,8 @@ def _options(
         print(context.get_help())
 
 
-@functools.cache
-def _command(name: str) -> Any:
-    """Cached, because all commands take 30 ms to build."""
-    return _uncut(typer.main.get_command(build(name)))
-
-
 def _uncut(group: Any) -> Any:
-    """Return the group, whose help wraps the lines of its commands where typer would cut them."""
+    """Let the help of a group wrap the lines of its commands, which typer would cut."""
     for command in group.commands.values():
         command.short_help = command.get_short_help_str(LONGEST_LINE)
         if hasattr(command, "commands"):
@@ -111,11 +108,11 @@ def main(args: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     _make_streams_safe()
     args = sys.argv[1:] if args is None else args
-    name = next((one for one in args if not one.startswith("-")), "")
+    name = next((word for word in args if not word.startswith("-")), "")
     with Session(SURFACES.get(name, "cli")) as session:
         session.callback(os.umask, os.umask(0o077))  # what is written is for this user alone
         try:
-            code: Any = _command(name).main(args, prog_name="hachi", standalone_mode=False, obj=session)
+            code: Any = build(name).main(args, prog_name="hachi", standalone_mode=False, obj=session)
             sys.stdout.flush()
         except typer.TyperException as error:
             _report_usage(error)
@@ -141,7 +138,7 @@ def _report_usage(error: typer.TyperException) -> None:
 
 
 def _make_streams_safe() -> None:
-    """Characters that the terminal's encoding lacks become `?`; a closed stream swallows its output."""
+    """Print `?` for what the terminal's encoding lacks, and nothing on a closed stream."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -151,7 +148,7 @@ def _make_streams_safe() -> None:
 
 
 def _release_stdout() -> None:
-    """Python flushes stdout once more at exit, and would complain about a closed pipe."""
+    """Close a stdout whose reader has gone: Python would flush it at exit, and complain."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agent.surfaces.cli.options import Most, Query, login, user_option
-from agent.surfaces.cli.output import (
-    Output,
-    plain,
-    progress_bar,
-    say,
-    short,
-    table_of,
-    when,
-)
+from agent.surfaces.cli.output import Columns, Output, plain, progress_bar, say, short, table_of
 from agent.surfaces.cli.session import require, with_companion
 from memory.audience import GLOBAL, Place
 from memory.errors import EmbedderUnavailable, IndexUnavailable
@@ -23,7 +15,7 @@ from memory.errors import EmbedderUnavailable, IndexUnavailable
 if TYPE_CHECKING:
     from agent.companion import Companion
     from memory.documents.library import IngestResult
-    from memory.records import Chunk, Document
+    from memory.records import Chunk
 
 group = typer.Typer(
     help="Add, list, search and remove documents to look things up in.", rich_markup_mode=None
@@ -99,8 +91,8 @@ async def list_documents(
     pet: "Companion", user: OneUser = None, place: OnePlace = None, everybody: Everybody = False
 ) -> Output:
     """List the documents that you may read."""
-    found = await pet.documents.list(**_whose(user, place, everybody))
-    return table_of(found, ("id", "title", "file", "chunks", "whose", "added"), _row, empty=NONE)
+    documents = await pet.documents.list(**_whose(user, place, everybody))
+    return table_of(documents, DOCUMENTS, empty=NONE)
 
 
 @group.command()
@@ -115,9 +107,9 @@ async def search(
 ) -> Output:
     """Find passages in the documents that you may read, best first."""
     whose = _whose(user, place, everybody)
-    found = await pet.documents.search(query, **whose, limit=limit)
-    none = "nothing was found" if found or await pet.documents.list(**whose) else NONE
-    return table_of(found, ("score", "passage", "file"), _passage, empty=none)
+    passages = await pet.documents.search(query, **whose, limit=limit)
+    none = "nothing was found" if passages or await pet.documents.list(**whose) else NONE
+    return table_of(passages, PASSAGES, empty=none)
 
 
 @group.command()
@@ -148,13 +140,17 @@ def _whose(user: str | None, place: str | None, everybody: bool) -> dict[str, st
     return {"user": user or login(), "place": None}
 
 
-def _row(document: "Document") -> list[str]:
-    whose = "everybody" if document.owner == GLOBAL else document.owner
-    added = when(document.added_at)
-    return [short(document.id), document.title, document.path, str(document.chunks), whose, added]
-
-
-def _passage(chunk: "Chunk") -> list[str]:
+def _excerpt(chunk: "Chunk") -> str:
     text = " ".join(chunk.text.split())
-    cut = text if len(text) <= EXCERPT else f"{text[:EXCERPT]} …"
-    return [f"{chunk.score:.2f}", f"{chunk.heading or chunk.title}\n{cut}", chunk.source]
+    return f"{chunk.heading or chunk.title}\n{text if len(text) <= EXCERPT else f'{text[:EXCERPT]} …'}"
+
+
+DOCUMENTS: Columns = {
+    "id": "id",
+    "title": "title",
+    "file": "path",
+    "chunks": "chunks",
+    "whose": lambda document: "everybody" if document.owner == GLOBAL else document.owner,
+    "added": "added_at",
+}
+PASSAGES: Columns = {"score": lambda chunk: f"{chunk.score:.2f}", "passage": _excerpt, "file": "source"}

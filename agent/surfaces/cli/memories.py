@@ -1,8 +1,8 @@
 """`hachi memories`: what is remembered, for the person it belongs to."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
@@ -10,22 +10,22 @@ import typer
 from agent.surfaces.cli.operate.transfer import erase, export_memories, import_memories
 from agent.surfaces.cli.options import Most, PlaceName, Query, ShortId, User, Yes, moment, number
 from agent.surfaces.cli.output import (
-    MEMORY_COLUMNS,
+    Columns,
     Output,
+    cell,
     confirm,
     forgotten_text,
-    memory_row,
-    must_ask,
-    print_what_goes,
+    memory_columns,
     short,
     table_of,
+    what_goes,
     when,
 )
 from agent.surfaces.cli.session import with_companion, with_lists
 from agent.surfaces.cli.traces.why import why
 from agent.types.records_json import decision_json, forgotten_json, hit_json, memory_json, taken_with
 from memory.errors import NotFound
-from memory.records import DEFAULT_IMPORTANCE, Decision, ForgetKind, Hit, MemoryType, MemoryUpdate
+from memory.records import DEFAULT_IMPORTANCE, Decision, ForgetKind, Hit, MemoryType
 
 if TYPE_CHECKING:
     from agent.companion import Companion
@@ -34,6 +34,23 @@ if TYPE_CHECKING:
 
 group = typer.Typer(help="See, correct, export and delete what is remembered.", rich_markup_mode=None)
 
+
+OF_A_MESSAGE: Columns = {
+    **dict.fromkeys(("subjects", "importance", "place", "expires"), lambda _: ""),
+    "id": "id",
+    "content": lambda hit: f"{hit.author}: {hit.content}" if hit.author else hit.content,
+    "type": "kind",
+    "told by": "author",
+    "created": "created_at",
+}
+"""What a hit that is no memory shows in the columns of memories."""
+HISTORY: Columns = {
+    "when": "created_at",
+    "id": lambda step: short(step.old_id),
+    "was": "old_content",
+    "became": lambda step: "(nothing)" if step.new_content is None else step.new_content,
+    "why": "reason",
+}
 
 Content = Annotated[str, typer.Argument(metavar="CONTENT", help="The fact, as a sentence.")]
 Subjects = Annotated[
@@ -56,13 +73,12 @@ async def list_memories(
     limit: Annotated[int, typer.Option(help="How many to show at most.")] = 10_000,
 ) -> Output:
     """List what is remembered, newest first."""
-    found = await lists.list(user=user, place=place, limit=limit)
-    names = await lists.parts.transcript.speakers.names({user, *(memory.user_id for memory in found)})
+    memories = await lists.list(user=user, place=place, limit=limit)
+    names = await lists.parts.transcript.speakers.names({user, *(memory.user_id for memory in memories)})
     name = names.get(user, user)
     title = "" if name == user else f"{name} ({user})"
     empty = f"nothing is remembered for {title or repr(user)} here"
-    row = partial(memory_row, names=names)
-    return table_of(found, MEMORY_COLUMNS, row, empty=empty, title=title, to_json=memory_json)
+    return table_of(memories, memory_columns(names), empty=empty, title=title, to_json=memory_json)
 
 
 @group.command()
@@ -77,15 +93,19 @@ async def search(
 ) -> Output:
     """Find facts and past messages, best first."""
     hits = await pet.search_memories(query, user=user, place=place, limit=limit, subjects=subject or [])
-    columns = ("score", *MEMORY_COLUMNS)
-    return table_of(hits, columns, _hit_row, empty="nothing was found", to_json=hit_json)
+    tellers = {hit.memory.user_id for hit in hits if hit.memory}
+    names = await pet.components.transcript.speakers.names(tellers)
+    return table_of(hits, _hit_columns(names), empty="nothing was found", to_json=hit_json)
 
 
-def _hit_row(hit: Hit) -> list[str]:
-    if hit.memory is not None:
-        return [f"{hit.score:.2f}", *memory_row(hit.memory)]
-    said = f"{hit.author}: {hit.content}" if hit.author else hit.content
-    return [f"{hit.score:.2f}", short(hit.id), said, "", hit.kind, "", "", "", when(hit.created_at), ""]
+def _hit_columns(names: Mapping[str, str]) -> Columns:
+    """Return the columns of memories, below which a message or a summary has what it has."""
+    columns = memory_columns(names)
+
+    def column(name: str) -> Callable[[Hit], str]:
+        return lambda hit: cell(hit.memory, columns[name]) if hit.memory else cell(hit, OF_A_MESSAGE[name])
+
+    return {"score": lambda hit: f"{hit.score:.2f}"} | {name: column(name) for name in columns}
 
 
 @group.command()
@@ -154,9 +174,7 @@ async def delete(
     """
     at: dict[str, Any] = {"user": user, "kind": kind}
     named = await pet.memories.preview_forget(id, **at)
-    if must_ask(yes, "forgotten"):
-        print_what_goes(named)
-        confirm("Forget it, with what was said of it?", "forgotten")
+    await confirm(yes, "forgotten", "Forget it, with what was said of it?", what_goes(named))
     receipt = await pet.memories.forget(named.id, **at)
     whole: dict[str, Any] = {**memory_json(receipt.memory)} if receipt.memory else {}
     text = forgotten_text(receipt, f"{short(id)}: {receipt.content}")
@@ -191,13 +209,7 @@ async def history(pet: "Companion", id: ShortId, user: User) -> Output:
         steps = await pet.memories.history(memory.id, user=user)
         if not steps:
             return Output([], f"{memory.content}\nsaid on {when(memory.created_at)}, and never changed since")
-    columns = ("when", "id", "was", "became", "why")
-    return table_of(steps, columns, _step_row, empty="", to_json=asdict)
-
-
-def _step_row(step: MemoryUpdate) -> list[str]:
-    became = step.new_content if step.new_content is not None else "(nothing)"
-    return [when(step.created_at), short(step.old_id), step.old_content, became, step.reason]
+    return table_of(steps, HISTORY, empty="")
 
 
 @group.command()

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def read_by(read: Callable[[str], T]) -> Callable[[str], T]:
-    """A parser for typer. A value that `read` refuses is wrong usage."""
+    """Return a parser for typer. A value that `read` refuses is wrong usage."""
 
     def parse(text: str | T) -> T:
         if not isinstance(text, str):
@@ -29,7 +29,7 @@ def read_by(read: Callable[[str], T]) -> Callable[[str], T]:
 
 
 def login() -> str:
-    """The user if none is named."""
+    """Return the name of who is logged in here."""
     return next((name for key in ("LOGNAME", "USER", "USERNAME") if (name := os.environ.get(key))), "you")
 
 
@@ -40,19 +40,16 @@ def _name(text: str) -> str:
 
 
 def number(text: str | float) -> float | str:
-    """The number, or the text where it is none, which the API then refuses."""
+    """Return the number, or the text where it is none, which the API then refuses."""
     try:
         return float(text)
     except ValueError:
         return text
 
 
-non_empty = read_by(_name)
 moment = read_by(lambda text: read_since(text, datetime.now(UTC)))
 """ISO 8601, or how long ago."""
-
-
-user_option = partial(typer.Option, "--user", "-u", parser=non_empty, metavar="NAME")
+user_option = partial(typer.Option, "--user", "-u", parser=read_by(_name), metavar="NAME")
 _WHOSE = "Whose memory to use. Your login name by default."
 User = Annotated[str, user_option(default_factory=login, show_default=False, help=_WHOSE)]
 OneUser = Annotated[str | None, user_option(help="Only this person's.")]
@@ -65,5 +62,8 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, help="How many to show at most.")]
 Most = Annotated[int, typer.Option("--limit", "-n", help="How many to show at most.")]
 """Checked by the API."""
+Before = Annotated[
+    str | None, typer.Option("--before", metavar="ID", help="Only messages older than this one.")
+]
 ShortId = Annotated[str, typer.Argument(metavar="ID", help="The id, or its first 8 characters.")]
 Query = Annotated[str, typer.Argument(metavar="QUERY")]

@@ -1,19 +1,24 @@
-"""What commands print: JSON for programs, tables for people, messages on stderr."""
+"""Print what a command has found: JSON for programs, tables for people, messages on stderr; and ask before
+something goes.
+
+A command ends with an `Output`, mostly by `table_of(records, columns, empty=…)`. Columns are headings, each
+with the attribute that it shows or a function of the record.
+"""
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from agent.tracing.render.text import harmless, json_text
 from agent.types.records_json import goes_with, taken_with
 from memory.errors import StoreUnavailable
-from memory.records import ForgetCandidate, Forgotten, Memory
+from memory.records import ForgetCandidate, Forgotten
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,17 +27,16 @@ if TYPE_CHECKING:
     from agent.services.admin import AdminService
     from memory.sql.engine import Database
 
-T = TypeVar("T")
+Columns = Mapping[str, str | Callable[[Any], object]]
 plain = harmless
 """What would drive the terminal, hide text or change its direction is escaped."""
 
 FILE_WIDTH, NARROW = 160, 120
 """Columns of a table that is written to a file or a pipe; of a terminal that has no room for all columns."""
-SPARE_COLUMNS = ("importance", "type", "subjects", "place", "said by")
+SPARE_COLUMNS = ("importance", "type", "subjects", "place", "told by")
 """What a narrow terminal leaves out; `--json` has it."""
 SHORT = 20
 """Characters of a text that is never wrapped or cut, such as an id or a time."""
-MEMORY_COLUMNS = ("id", "content", "subjects", "type", "importance", "place", "said by", "created", "expires")
 
 
 def say(message: str) -> None:
@@ -63,29 +67,46 @@ class Output:
 
 
 def table_of(
-    records: Sequence[T],
-    columns: Sequence[str],
-    row: Callable[[T], Sequence[str]],
+    records: Sequence[Any],
+    columns: Columns,
     *,
     empty: str,
     title: str = "",
     to_json: Callable[[Any], Any] = asdict,
 ) -> Output:
-    """Records as a table below its title; where there are none, `empty` is said."""
+    """Return records as a table below its title; where there are none, `empty` is printed."""
 
     def table() -> None:
         if records:
             if title:
                 say(title)
-            print_table(columns, map(row, records))
+            print_records(columns, records)
         else:
             say(empty)
 
     return Output([to_json(record) for record in records], table)
 
 
+def print_records(columns: Columns, records: Iterable[Any]) -> None:
+    print_table([*columns], ([cell(one, column) for column in columns.values()] for one in records))
+
+
+def cell(record: Any, column: str | Callable[[Any], object]) -> str:
+    """Return a value as people read it: the beginning of an id, a time by this machine's clock."""
+    value = getattr(record, column) if isinstance(column, str) else column(record)
+    if column == "id":
+        return short(str(value))
+    if isinstance(value, datetime):
+        return when(value)
+    if isinstance(value, list | tuple):
+        return ", ".join(value)
+    if value is None or isinstance(value, bool):
+        return "yes" if value else ""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Longer texts wrap."""
+    """Print a table. Longer texts wrap."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -102,23 +123,23 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     out.print(table)
 
 
-def memory_row(memory: Memory, names: Mapping[str, str] | None = None) -> list[str]:
-    """In `MEMORY_COLUMNS`, with the names of people by their ids."""
-    return [
-        short(memory.id),
-        memory.content,
-        ", ".join(memory.subjects),
-        memory.type,
-        f"{memory.importance:g}",
-        memory.place,
-        (names or {}).get(memory.user_id, memory.user_id),
-        when(memory.created_at),
-        when(memory.expires_at) or "never",
-    ]
+def memory_columns(names: Mapping[str, str]) -> Columns:
+    """Return the columns of memories, with the names of people by their ids."""
+    return {
+        "id": "id",
+        "content": "content",
+        "subjects": "subjects",
+        "type": "type",
+        "importance": "importance",
+        "place": "place",
+        "told by": lambda memory: names.get(memory.user_id, memory.user_id),
+        "created": "created_at",
+        "expires": lambda memory: memory.expires_at or "never",
+    }
 
 
 def forgotten_text(receipt: Forgotten, what: str) -> str:
-    """What was forgotten, what went with it, and how to bring it back."""
+    """Say what was forgotten, what went with it, and how to bring it back."""
     lines = [f"forgotten {what}", f"taken: {taken_with(receipt)}"]
     if receipt.kept:
         ids = " ".join(map(short, receipt.kept))
@@ -133,19 +154,15 @@ def forgotten_text(receipt: Forgotten, what: str) -> str:
 
 
 def forget_command(one: ForgetCandidate) -> str:
-    """The command that forgets it, and what it is."""
+    """Return the command that forgets it, and what it is."""
     kind = "" if one.kind == "memory" else f" --kind {one.kind}"
     return f"hachi memories delete {short(one.id)}{kind}  # {one.content}"
 
 
-def print_what_goes(named: ForgetCandidate) -> None:
-    """Print what is to be forgotten, with the messages that go whole and how many replies do."""
-    print(plain(named.content))
-    for text in named.messages:
-        if text != named.content:
-            print(plain(f"  “{text}”"))
-    if goes := goes_with(named):
-        print(goes)
+def what_goes(named: ForgetCandidate) -> str:
+    """Say what is to be forgotten, with the messages that go whole and how many replies do."""
+    messages = [f"  “{text}”" for text in named.messages if text != named.content]
+    return "\n".join(filter(None, [named.content, *messages, goes_with(named)]))
 
 
 def short(id: str) -> str:
@@ -153,7 +170,7 @@ def short(id: str) -> str:
 
 
 def when(moment: datetime | None) -> str:
-    """In local time; empty for None."""
+    """Return the time by this machine's clock; empty for None."""
     return moment.astimezone().strftime("%Y-%m-%d %H:%M") if moment else ""
 
 
@@ -165,7 +182,7 @@ def console() -> "Console":
 
 
 def progress_bar() -> "Progress":
-    """On stderr, if it is a terminal."""
+    """Return a bar on stderr, if that is a terminal."""
     from rich.console import Console
     from rich.progress import Progress
 
@@ -173,8 +190,8 @@ def progress_bar() -> "Progress":
 
 
 async def give_back(where: "AdminService | Database") -> None:
-    """Give the room of what was just deleted back, also in files of an older version. Say so where another
-    process prevents it: what was deleted is gone all the same."""
+    """Shrink the files by what was just deleted. Say so where another process prevents it: what was deleted
+    is gone all the same."""
     try:
         await where.give_back()
     except StoreUnavailable as error:
@@ -185,24 +202,25 @@ def interactive() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
 
 
-def must_ask(yes: bool, done: str) -> bool:
-    """Whether to ask before something that cannot be taken back for good: not with --yes. Wrong usage without
-    a terminal to ask at."""
-    if not yes and not interactive():
+async def confirm(
+    yes: bool, done: str, question: str, preview: str | Callable[[], Awaitable[str]] = ""
+) -> None:
+    """Ask, below the preview, before something goes for good; with `yes` do nothing. Exits with 1 and
+    "nothing was `done`" where the answer is no, and with 2 where there is no terminal to ask at."""
+    if yes:
+        return
+    if not interactive():
         raise typer.BadParameter(f"without a terminal, this needs --yes; nothing was {done}")
-    return not yes
-
-
-def confirm(question: str, done: str) -> None:
-    """Exit with 1 and "nothing was `done`" if the answer is no."""
+    if preview:
+        print(plain(preview if isinstance(preview, str) else await preview()))
     if not typer.confirm(question):
         say(f"nothing was {done}")
         raise typer.Exit(1)
 
 
 def write_output(file: Path | None, text: str | bytes, what: str) -> None:
-    """Write the content to stdout, or to a file: whole or not at all, readable by its owner only, and say
-    `what` is in it. "-" is stdout too. Raises OSError with the path."""
+    """Write to stdout, which "-" is too, or to a file: whole or not at all, readable by its owner only. Then
+    say `what` is in it. Raises OSError with the path."""
     content = text if isinstance(text, bytes) else text.encode("utf-8")
     if file is None or str(file) == "-":
         if isinstance(text, str):

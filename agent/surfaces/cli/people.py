@@ -3,35 +3,30 @@ reminded of, and what they said."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.surfaces.cli.options import Most, PlaceName, ShortId, User, Yes, read_by
+from agent.surfaces.cli.options import Before, Most, PlaceName, ShortId, User, Yes
 from agent.surfaces.cli.output import (
+    Columns,
     Output,
     confirm,
-    console,
     forgotten_text,
-    must_ask,
-    plain,
-    print_table,
-    print_what_goes,
+    print_records,
     say,
     short,
     table_of,
+    what_goes,
     when,
 )
 from agent.surfaces.cli.session import require, with_companion
 from agent.types.records_json import decision_json, forgotten_json, memory_json, message_json
-from memory.errors import NotFound
-from memory.people.due_dates import read_due
-from memory.records import Memory, Message, Task, TaskStatus
+from memory.records import TaskStatus
 
 if TYPE_CHECKING:
     from agent.companion import Companion
-    from agent.services.statistics import KnownPerson
     from memory.people.profile import UserContext
 
 context = typer.Typer(help="See and set what is known of a person.", rich_markup_mode=None)
@@ -41,22 +36,31 @@ messages = typer.Typer(help="See and forget messages.", rich_markup_mode=None)
 
 MAX_FACTS = 7
 """Facts shown; `hachi memories list` shows all."""
-TASK_COLUMNS = ("id", "description", "status", "due", "changed")
+PEOPLE: Columns = {
+    "user": "user",
+    "name": lambda person: "" if person.name == person.user else person.name,
+    "messages": "messages",
+    "memories": "memories",
+    "open tasks": "tasks",
+    "documents": "documents",
+    "last message": "last_message",
+}
+ALIASES: Columns = {
+    "id": lambda alias: short(alias[0].id),
+    "person": lambda alias: alias[1],
+    "is also called": lambda alias: alias[2],
+    "told by": lambda alias: alias[0].user_id,
+    "place": lambda alias: alias[0].place,
+    "told": lambda alias: alias[0].created_at,
+}
+MESSAGES: Columns = {"id": "id", "author": "author", "text": "text", "sent": "sent_at"}
 
 
 @people.command("list")
 @with_companion
 async def list_people(pet: "Companion") -> Output:
     """List everybody of whom something is kept, and how much."""
-    found = await pet.admin.statistics.people()
-    columns = ("user", "name", "messages", "memories", "open tasks", "documents", "last message")
-    return table_of(found, columns, _person_row, empty="nobody is known yet")
-
-
-def _person_row(person: "KnownPerson") -> list[str]:
-    counts = map(str, (person.messages, person.memories, person.tasks, person.documents))
-    name = "" if person.name == person.user else person.name
-    return [person.user, name, *counts, when(person.last_message)]
+    return table_of(await pet.admin.statistics.people(), PEOPLE, empty="nobody is known yet")
 
 
 @people.command("link")
@@ -93,14 +97,9 @@ async def add_alias(
 @with_companion
 async def list_aliases(pet: "Companion", user: User, place: PlaceName = "dm") -> Output:
     """List who has several names, newest first."""
-    found = await pet.people.aliases(user=user, place=place)
-    columns, empty = ("id", "person", "is also called", "said"), "nobody is known by another name here"
-    return table_of(found, columns, _alias_row, empty=empty, to_json=lambda one: memory_json(one[0]))
-
-
-def _alias_row(alias: tuple[Memory, str, str]) -> list[str]:
-    memory, person, name = alias
-    return [short(memory.id), person, name, when(memory.created_at)]
+    aliases = await pet.people.aliases(user=user, place=place)
+    empty = "nobody is known by another name here"
+    return table_of(aliases, ALIASES, empty=empty, to_json=lambda alias: memory_json(alias[0]))
 
 
 @people.command("unalias")
@@ -139,19 +138,13 @@ async def set_field(
 
 
 def print_context(user: str, known: "UserContext") -> None:
-    from rich.text import Text
-    from rich.tree import Tree
-
-    sections = list(_sections(known))
+    sections = [f"{name}\n" + "\n".join(f"  {line}" for line in lines) for name, lines in _sections(known)]
     if not sections:
         say(f"nothing is known of {user!r} here; `hachi context set name NAME` tells it a first thing")
         return
-    tree = Tree(Text(plain(f"{user}, {when(known.last_updated)}".removesuffix(", "))), guide_style="dim")
-    for name, lines in sections:
-        branch = tree.add(Text(name, style="bold"))
-        for line in lines:
-            branch.add(Text(plain(line)))
-    console().print(tree)
+    Output(None, "\n".join([f"{user}, {when(known.last_updated)}".removesuffix(", "), *sections])).print(
+        False
+    )
 
 
 def _sections(known: "UserContext") -> Iterator[tuple[str, list[str]]]:
@@ -166,14 +159,11 @@ def _sections(known: "UserContext") -> Iterator[tuple[str, list[str]]]:
         yield "summary", [known.memory_summary]
     if known.open_tasks:
         zone = known.zone if known.profile.timezone else None
-        yield "open tasks", [_task_line(task, zone) for task in known.open_tasks]
+        due = [f", due {_by_clock(task.due, zone)}" if task.due else "" for task in known.open_tasks]
+        tasks = zip(known.open_tasks, due, strict=True)
+        yield "open tasks", [f"{task.description} ({task.status}{due})" for task, due in tasks]
     if known.long_term_facts:
         yield "most important facts", [fact.content for fact in known.long_term_facts[:MAX_FACTS]]
-
-
-def _task_line(task: Task, zone: tzinfo | None) -> str:
-    due = f", due {task.due.astimezone(zone):%Y-%m-%d %H:%M}" if task.due else ""
-    return f"{task.description} ({task.status}{due})"
 
 
 def _text(value: Any) -> str:
@@ -182,25 +172,28 @@ def _text(value: Any) -> str:
     return "; ".join(value) if isinstance(value, tuple) else value or ""
 
 
-def _due(text: str) -> str:
-    """Check the time and return it as typed: its zone is that of the task's user. Raises ValueError."""
-    if text.lower() in ("never", "none"):
-        return "never"
-    try:
-        read_due(text, None, datetime.now(UTC))
-    except ValueError as error:
-        raise ValueError(f"{error}; never takes it away") from None
-    return text
+def _by_clock(time: datetime | None, zone: tzinfo | None) -> str:
+    return f"{time.astimezone(zone):%Y-%m-%d %H:%M}" if time else ""
 
 
 Due = Annotated[
     str | None,
     typer.Option(
-        parser=read_by(_due),
         metavar="TIME|never",
         help="By the person's clock: tomorrow 9am, friday 17:30, in 2 hours, 2026-01-10 (at nine).",
     ),
 ]
+
+
+def task_columns(zone: tzinfo | None) -> Columns:
+    """Return the columns of tasks, with times in this zone; None is that of this machine."""
+    return {
+        "id": "id",
+        "description": "description",
+        "status": "status",
+        "due": lambda task: _by_clock(task.due, zone),
+        "changed": lambda task: _by_clock(task.last_updated, zone),
+    }
 
 
 @tasks.command("list")
@@ -211,10 +204,9 @@ async def list_tasks(
     all: Annotated[bool, typer.Option("--all", help="Finished ones too.")] = False,
 ) -> Output:
     """List the open tasks, newest first. Times are by the person's clock."""
-    found = await pet.tasks.list(user=user, done=all)
-    zone = await pet.people.zone(user=user)
+    columns = task_columns(await pet.people.zone(user=user))
     empty = f"no {'' if all else 'open '}tasks for {user!r}"
-    return table_of(found, TASK_COLUMNS, lambda task: task_row(task, zone), empty=empty)
+    return table_of(await pet.tasks.list(user=user, done=all), columns, empty=empty)
 
 
 @tasks.command()
@@ -250,47 +242,22 @@ async def update(
 async def _change(
     pet: "Companion", user: str, id: str | None, description: str, status: TaskStatus | None, due: str | None
 ) -> Output:
-    from memory.people.tasks import Unclear
-
-    zone, now = await pet.people.zone(user=user), pet.clock()
-    due_at = None if due is None else read_due(due, zone, now)
-    try:
-        change = await pet.tasks.update(description, user=user, status=status, id=id, due=due_at, alike=False)
-    except NotFound as error:
-        if id is None or isinstance(error, Unclear):
-            raise
-        raise NotFound(f"no task {id!r}; `hachi tasks list --all` shows the ids") from error
+    change = await pet.tasks.update(description, user=user, status=status, id=id, due=due, alike=False)
     if id is None and change.action != "made":
         say(f"task {short(change.task.id)} has the same words, so there is no second one")
-    return Output(asdict(change.task), lambda: print_table(TASK_COLUMNS, [task_row(change.task, zone)]))
-
-
-def task_row(task: Task, zone: tzinfo | None) -> list[str]:
-    """Return the row of a task, with times in this zone; None is that of this machine."""
-    times = (task.due, task.last_updated)
-    due, changed = (f"{time.astimezone(zone):%Y-%m-%d %H:%M}" if time else "" for time in times)
-    return [short(task.id), task.description, task.status, due, changed]
+    columns = task_columns(await pet.people.zone(user=user))
+    return Output(asdict(change.task), lambda: print_records(columns, [change.task]))
 
 
 @messages.command("list")
 @with_companion
 async def list_messages(
-    pet: "Companion",
-    user: User,
-    place: PlaceName = "dm",
-    limit: Most = 20,
-    before: Annotated[
-        str | None, typer.Option("--before", metavar="ID", help="Only older ones than this message.")
-    ] = None,
+    pet: "Companion", user: User, place: PlaceName = "dm", limit: Most = 20, before: Before = None
 ) -> Output:
     """List what was said and answered, newest first."""
-    found = await pet.conversations.messages(user=user, place=place, limit=limit, before=before)
+    page = await pet.conversations.messages(user=user, place=place, limit=limit, before=before)
     empty = f"no {'older ' if before else ''}messages of {user!r} here"
-    return table_of(found, ("id", "author", "text", "sent"), _message_row, empty=empty, to_json=message_json)
-
-
-def _message_row(message: Message) -> list[str]:
-    return [short(message.id), message.author, message.text, when(message.sent_at)]
+    return table_of(page, MESSAGES, empty=empty, to_json=message_json)
 
 
 @messages.command("delete")
@@ -301,8 +268,10 @@ async def delete_message(pet: "Companion", id: ShortId, user: User, yes: Yes = F
     The reply to it and the facts that rest on it alone go too.
     """
     message = await pet.conversations.message(id, user=user)
-    if must_ask(yes, "forgotten"):
-        print_what_goes(await pet.conversations.preview_forget(message.id, user=user))
-        confirm("Forget it, with the reply and what was learned from it?", "forgotten")
+
+    async def preview() -> str:
+        return what_goes(await pet.conversations.preview_forget(message.id, user=user))
+
+    await confirm(yes, "forgotten", "Forget it, with the reply and what was learned from it?", preview)
     receipt = await pet.conversations.forget(message.id, user=user)
     return Output(forgotten_json(receipt), forgotten_text(receipt, f"{short(message.id)}: {message.text}"))

@@ -1,4 +1,8 @@
-"""One run of the command: its settings, its log, what it opens, and how it reports errors."""
+"""Run one command: its settings, its log, what it opens, and how it reports errors.
+
+A command is an async function with a decorator that opens its first argument: `with_companion`, `with_lists`,
+`with_traces` or `with_session`. Its other arguments are typer's. One that returns an `Output` has `--json`.
+"""
 
 import asyncio
 import errno
@@ -42,12 +46,12 @@ JSON = inspect.Parameter(
 
 
 class Session(ExitStack):
-    """Made by `main`, once for each run."""
+    """What a run of the command opens. Made by `main`."""
+
+    debug = verbose = False
 
     def __init__(self, surface: str) -> None:
         super().__init__()
-        self.debug = False
-        self.verbose = False
         self.surface = surface
         """Where people meet the companion, for traces."""
         self._settings: Settings | None = None
@@ -62,17 +66,15 @@ class Session(ExitStack):
             self.enter_context(logging_to(self._settings, self.verbose))
         return self._settings
 
-    @asynccontextmanager
-    async def companion(self, *, periodic_jobs: bool = False) -> "AsyncIterator[Companion]":
+    def companion(self, *, periodic_jobs: bool = False) -> "AbstractAsyncContextManager[Companion]":
         settings = self.settings()
         from agent.companion import Companion
 
-        async with Companion.open(settings, periodic_jobs=periodic_jobs, surface=self.surface) as pet:
-            yield pet
+        return Companion.open(settings, periodic_jobs=periodic_jobs, surface=self.surface)
 
     @asynccontextmanager
     async def database(self) -> "AsyncIterator[Database]":
-        """The database alone, which opens faster than a companion."""
+        """Open the database alone, which takes less time than a companion."""
         settings = self.settings()
         from agent.wiring.home import open_database
 
@@ -98,7 +100,8 @@ class Session(ExitStack):
             yield Traces(database)
 
     def report(self, error: Exception) -> None:
-        """Print one line on stderr, after the traceback with --debug. The log gets the traceback of a bug."""
+        """Print an error in one line on stderr, after the traceback with --debug. The log gets the traceback
+        of a bug."""
         if self.debug:
             import traceback
 
@@ -120,20 +123,19 @@ def database_url(settings: "Settings") -> str | None:
 
 
 def error_line(error: Exception) -> str:
-    if isinstance(error, OSError) and not isinstance(error, HachiError):
+    if isinstance(error, HachiError):
+        text = f"{error} ({error.trace_id})" if error.trace_id else str(error)
+    elif isinstance(error, OSError):
         full = error.errno == errno.ENOSPC
         reason = NO_ROOM if full else error.strerror or str(error) or type(error).__name__
         text = f"{error.filename}: {reason}" if error.filename else reason
-    elif isinstance(error, HachiError):
-        text = f"{error} ({error.trace_id})" if error.trace_id else str(error)
     else:
         text = f"something broke inside: {type(error).__name__}: {error}; run again with `hachi --debug …`"
     return " ".join(text.split())
 
 
 def _command_with(open_resource: Callable[[Session], AbstractAsyncContextManager[Any]]) -> Decorator:
-    """Make a decorator that turns an async function into a command. The function's first argument is what
-    `open_resource` opens, the others are options. A function that returns an Output has an option --json."""
+    """Return a decorator that makes a command of typer's of an async function."""
 
     def decorate(command: Command) -> Any:
         signature = inspect.signature(command)
@@ -159,7 +161,7 @@ def _command_with(open_resource: Callable[[Session], AbstractAsyncContextManager
 
 
 def with_parameters(run: Any, command: Command, parameters: list[inspect.Parameter]) -> Any:
-    """`run` with the command's name and docstring, and with these parameters, which typer reads."""
+    """Give `run` the command's name and docstring, and these parameters, which typer reads."""
     run.__name__, run.__doc__ = command.__name__, command.__doc__
     run.__annotations__ = {one.name: one.annotation for one in parameters}
     run.__signature__ = inspect.signature(command).replace(parameters=parameters)
@@ -167,7 +169,7 @@ def with_parameters(run: Any, command: Command, parameters: list[inspect.Paramet
 
 
 def storable_all(value: Any) -> Any:
-    """Options, or JSON, without the surrogates of undecodable bytes."""
+    """Return options, or JSON, without the surrogates of undecodable bytes."""
     if isinstance(value, dict):
         return {storable(name): storable_all(item) for name, item in value.items()}
     if isinstance(value, list):

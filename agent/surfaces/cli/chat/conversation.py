@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING
 
 from agent.errors import BadInput
 from agent.surfaces.cli.output import (
-    MEMORY_COLUMNS,
     forget_command,
     forgotten_text,
-    memory_row,
+    memory_columns,
     plain,
-    print_table,
+    print_records,
     when,
 )
-from agent.surfaces.cli.people import TASK_COLUMNS, print_context, task_row
+from agent.surfaces.cli.people import print_context, task_columns
 from agent.types.records_json import goes_with
 from memory.records import ForgetCandidate, Forgotten
 
@@ -161,7 +160,8 @@ class Conversation:
         else:
             found = await memories.list(user=self.user, place=self.place, limit=MOST_SHOWN)
         if found:
-            print_table(MEMORY_COLUMNS, map(memory_row, found))
+            names = self.pet.components.transcript.speakers.names
+            print_records(memory_columns(await names({memory.user_id for memory in found})), found)
         else:
             print("(Nothing is remembered.)")
 
@@ -173,9 +173,8 @@ class Conversation:
 
     async def tasks(self, _: str) -> None:
         found = await self.pet.tasks.list(user=self.user)
-        zone = await self.pet.people.zone(user=self.user)
         if found:
-            print_table(TASK_COLUMNS, [task_row(task, zone) for task in found])
+            print_records(task_columns(await self.pet.people.zone(user=self.user)), found)
         else:
             print("(There are no open tasks.)")
 

@@ -1,6 +1,7 @@
-"""`hachi stats`, `purge`, `reindex`, `migrate`, `keys` and `jobs`: for the operator."""
+"""`hachi stats`, `purge`, `reindex`, `keys` and `jobs`: for the operator."""
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,30 +10,27 @@ import typer
 from agent.errors import BadInput
 from agent.surfaces.cli.options import DryRun, OneUser, ShortId, Yes, user_option
 from agent.surfaces.cli.output import (
+    Columns,
     Output,
     confirm,
     give_back,
-    must_ask,
+    print_records,
     print_table,
     progress_bar,
     say,
     short,
     table_of,
-    when,
 )
-from agent.surfaces.cli.session import Session, database_url, require, with_companion, with_session
+from agent.surfaces.cli.session import require, with_companion
 from agent.types.records_json import memory_json
 
 if TYPE_CHECKING:
     from agent.companion import Companion
     from memory.forgetting.cleanup import CleanupItem
-    from memory.sql.jobs.job import ListedJob
-    from memory.sql.keys import Key
-
 
 keys = typer.Typer(help="Make and revoke the keys of `hachi serve`.", rich_markup_mode=None)
+jobs = typer.Typer(help="See the background work, and what of it was given up.", rich_markup_mode=None)
 
-KEY_COLUMNS = ("id", "name", "kind", "user", "admin", "created", "last used", "revoked")
 MAX_ROWS = 10
 """Subjects and days that `stats` shows; JSON has all."""
 LABELS = {
@@ -42,19 +40,42 @@ LABELS = {
     "decisions": "decided",
     "look_backs": "consolidated",
 }
+KEYS: Columns = {
+    **{name: name for name in ("id", "name", "kind", "user", "admin")},
+    "created": "created_at",
+    "last used": "last_used_at",
+    "revoked": "revoked_at",
+}
+JOBS: Columns = {
+    "id": "id",
+    "kind": "kind",
+    "user": "user_id",
+    "state": "state",
+    "failures": "failures",
+    "crashes": "crashes",
+    "due": lambda job: None if job.state == "given up" else job.due_at,
+    "last error": "last_error",
+}
+PURGED: Columns = {
+    "id": lambda item: short(item.memory.id),
+    "user": lambda item: item.memory.user_id,
+    "content": lambda item: item.memory.content,
+    "expires": lambda item: item.memory.expires_at,
+    "why": "reason",
+}
 
 
 @with_companion
 async def stats(pet: "Companion", user: OneUser = None) -> Output:
     """Count memories, decisions and consolidations."""
-    found = await pet.admin.statistics.memories(user)
+    memories = await pet.admin.statistics.memories(user)
     figures = await pet.admin.statistics.figures.totals(user)
     applied = figures["applied"]
-    days = Counter(one.created_at.astimezone().date().isoformat() for one in found)
+    days = Counter(one.created_at.astimezone().date().isoformat() for one in memories)
     counts = {
-        "memories": len(found),
-        "types": dict(Counter(one.type for one in found).most_common()),
-        "subjects": dict(Counter(tag for one in found for tag in one.subjects).most_common()),
+        "memories": len(memories),
+        "types": dict(Counter(one.type for one in memories).most_common()),
+        "subjects": dict(Counter(tag for one in memories for tag in one.subjects).most_common()),
         "days": dict(sorted(days.items(), reverse=True)),
         "decisions": {action: figures[action] for action in ("add", "merge", "replace", "ignore")},
         "look_backs": {"applied": applied, "failed": figures["consolidations"] - applied},
@@ -62,41 +83,39 @@ async def stats(pet: "Companion", user: OneUser = None) -> Output:
     return Output(counts, lambda: print_table(("what", "", "count"), _count_rows(counts)))
 
 
-def _count_rows(counts: dict[str, Any]) -> list[list[str]]:
-    rows = [["memories", "", str(counts["memories"])]]
+def _count_rows(counts: dict[str, Any]) -> Iterator[list[str]]:
+    yield ["memories", "", str(counts["memories"])]
     for name, label in LABELS.items():
         items = list(counts[name].items())
-        rows += [[label, item, str(count)] for item, count in items[:MAX_ROWS]]
+        yield from ([label, item, str(count)] for item, count in items[:MAX_ROWS])
         if len(items) > MAX_ROWS:
-            rows.append([label, f"… and {len(items) - MAX_ROWS} more", ""])
-    return rows
+            yield [label, f"… and {len(items) - MAX_ROWS} more", ""]
 
 
 @with_companion
 async def purge(pet: "Companion", dry_run: DryRun = False) -> Output:
     """Delete what has expired, old traces, and what clean-up does not keep."""
+    items = await (pet.admin.preview_purge() if dry_run else _purge(pet))
+    gone = [{**memory_json(one.memory), "reason": one.reason} for one in items]
+    done = f"{'memory' if len(items) == 1 else 'memories'} {'would be ' if dry_run else ''}deleted"
+
+    def text() -> None:
+        if items:
+            print_records(PURGED, items)
+        print(f"{len(items)} {done}")
+
+    return Output({"count": len(gone), "dry_run": dry_run, "memories": gone}, text)
+
+
+async def _purge(pet: "Companion") -> "list[CleanupItem]":
     from memory.forgetting.cleanup import CleanupItem
 
-    if dry_run:
-        items = await pet.admin.preview_purge()
-    else:
-        items = [
-            CleanupItem(memory, "expired") for memory in await pet.admin.purge()
-        ] + await pet.admin.tidy()
-        await pet.admin.prune_traces()
-        await pet.admin.cut_log()
-        await give_back(pet.admin)
-    gone = [{**memory_json(one.memory), "reason": one.reason} for one in items]
-    data = {"count": len(gone), "dry_run": dry_run, "memories": gone}
-    return Output(data, lambda: _print_purged(items, "would be deleted" if dry_run else "deleted"))
-
-
-def _print_purged(items: "list[CleanupItem]", done: str) -> None:
-    if items:
-        found = [(one.memory, one.reason) for one in items]
-        rows = [[short(m.id), m.user_id, m.content, when(m.expires_at), why] for m, why in found]
-        print_table(("id", "user", "content", "expires", "why"), rows)
-    print(f"{len(items)} {'memory' if len(items) == 1 else 'memories'} {done}")
+    expired = [CleanupItem(memory, "expired") for memory in await pet.admin.purge()]
+    items = expired + await pet.admin.tidy()
+    await pet.admin.prune_traces()
+    await pet.admin.cut_log()
+    await give_back(pet.admin)
+    return items
 
 
 @with_companion
@@ -106,24 +125,6 @@ async def reindex(pet: "Companion") -> None:
         task = bar.add_task("indexing", total=await pet.admin.rows_to_index())
         done = await pet.admin.reindex(lambda count: bar.advance(task, count))
     say(f"the index is new: {done} entries are in it")
-
-
-@with_session
-async def migrate(
-    session: Session,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="PostgreSQL has been backed up.")] = False,
-) -> None:
-    """Make the database's tables, or bring those of an older version up to date."""
-    settings = session.settings()
-    from memory.sql.engine import Database
-
-    database = Database.connect(database_url(settings), settings.home)
-    try:
-        done = await database.migrate(backed_up=yes)
-        revision = await database.revision()
-    finally:
-        await database.close()
-    print(f"{database.where}: {'brought to' if done else 'already at'} {revision}")
 
 
 @keys.command()
@@ -142,12 +143,13 @@ async def create(
     key, secret = await pet.admin.keys.create(
         name, "service" if service else "user", user, admin, now=pet.clock()
     )
-    return Output({"id": key.id, "key": secret} | asdict(key), lambda: _print_secret(secret, short(key.id)))
 
+    def text() -> None:
+        print(secret)
+        id = short(key.id)
+        say(f"this is key {id}; it is not shown again, `hachi keys revoke {id}` ends it")
 
-def _print_secret(secret: str, id: str) -> None:
-    print(secret)
-    say(f"this is key {id}; it is not shown again, `hachi keys revoke {id}` ends it")
+    return Output({"id": key.id, "key": secret} | asdict(key), text)
 
 
 @keys.command("list")
@@ -155,7 +157,7 @@ def _print_secret(secret: str, id: str) -> None:
 async def list_keys(pet: "Companion") -> Output:
     """List all keys, without their secrets."""
     empty = "there is no key yet; `hachi keys create NAME --user U` makes one"
-    return table_of(await pet.admin.keys.all(), KEY_COLUMNS, _key_row, empty=empty)
+    return table_of(await pet.admin.keys.all(), KEYS, empty=empty)
 
 
 @keys.command()
@@ -166,16 +168,6 @@ async def revoke(pet: "Companion", id: ShortId) -> None:
     print(f"revoked {short(key.id)}: {key.name}")
 
 
-def _key_row(key: "Key") -> list[str]:
-    times = map(when, (key.created_at, key.last_used_at, key.revoked_at))
-    return [short(key.id), key.name, key.kind, key.user or "", "yes" if key.admin else "", *times]
-
-
-jobs = typer.Typer(help="See the background work, and what of it was given up.", rich_markup_mode=None)
-
-JOB_COLUMNS = ("id", "kind", "user", "state", "failures", "crashes", "due", "last error")
-
-
 @jobs.command("list")
 @with_companion
 async def list_jobs(
@@ -183,10 +175,8 @@ async def list_jobs(
     given_up: Annotated[bool, typer.Option("--given-up", help="Only what is not tried any more.")] = False,
 ) -> Output:
     """List the work that is not done, oldest first."""
-    found = await pet.components.queue.listed(given_up=given_up)
-    return table_of(
-        found, JOB_COLUMNS, _job_row, empty="no work is given up" if given_up else "no work is waiting"
-    )
+    empty = "no work is given up" if given_up else "no work is waiting"
+    return table_of(await pet.components.queue.listed(given_up=given_up), JOBS, empty=empty)
 
 
 @jobs.command()
@@ -215,13 +205,6 @@ async def drop(pet: "Companion", id: ShortId, yes: Yes = False) -> Output:
     job = await pet.components.queue.named(id)
     if job.state == "running":
         raise BadInput(f"{short(job.id)} is running; drop it when it has ended")
-    if must_ask(yes, "dropped"):
-        confirm(f"Drop {job.kind} of {job.user_id}? What it was to do is lost.", "dropped")
+    await confirm(yes, "dropped", f"Drop {job.kind} of {job.user_id}? What it was to do is lost.")
     await pet.components.queue.drop(job.id)
     return Output({"dropped": job.id}, f"dropped {short(job.id)}: {job.kind} of {job.user_id}")
-
-
-def _job_row(job: "ListedJob") -> list[str]:
-    counts = [str(job.failures), str(job.crashes)]
-    due = "" if job.state == "given up" else when(job.due_at)
-    return [short(job.id), job.kind, job.user_id, job.state, *counts, due, job.last_error or ""]

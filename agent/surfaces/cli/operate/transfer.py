@@ -1,10 +1,6 @@
-"""`hachi memories export`, `import` and `erase`: all that is kept of a person. `backup`, `restore` and
-`move`: all that is kept."""
+"""`hachi memories export`, `import` and `erase`: all that is kept of a person."""
 
-import asyncio
 import sys
-from contextlib import AsyncExitStack
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +11,6 @@ from agent.surfaces.cli.options import PlaceName, User, Yes, user_option
 from agent.surfaces.cli.output import (
     Output,
     confirm,
-    must_ask,
     plain,
     print_table,
     progress_bar,
@@ -23,13 +18,12 @@ from agent.surfaces.cli.output import (
     when,
     write_output,
 )
-from agent.surfaces.cli.session import Session, database_url, storable_all, with_companion, with_session
+from agent.surfaces.cli.session import storable_all, with_companion
 from agent.tracing.render.text import json_text
 from memory.audience import Place
 
 if TYPE_CHECKING:
     from agent.companion import Companion
-    from agent.settings import Settings
     from memory.records import Erased
 
 
@@ -81,8 +75,12 @@ async def import_memories(
     except BadInput as error:
         raise BadInput(f"{name}: {error}") from error
     others = pet.conversations.others_in(parsed, user=user, place=place)
-    if others and must_ask(yes, f"imported, since it speaks for {', '.join(map(plain, others))}"):
-        confirm(f"It speaks for {', '.join(map(plain, others))}. Store it as theirs?", "imported")
+    named = ", ".join(map(plain, others))
+    await confirm(
+        yes or not others,
+        f"imported, since it speaks for {named}",
+        f"It speaks for {named}. Store it as theirs?",
+    )
     messages, memories = len(parsed.messages), len(parsed.memories)
     with progress_bar() as bar:
         task = bar.add_task("importing", total=messages + memories)
@@ -116,8 +114,7 @@ async def _learn(pet: "Companion", user: str, calls: int | None, yes: bool) -> N
     )
     if not cost.messages:
         return
-    if calls is None and must_ask(yes, "learned"):
-        confirm(f"Make at most {2 * cost.calls} calls?", "learned")
+    await confirm(yes or calls is not None, "learned", f"Make at most {2 * cost.calls} calls?")
     with progress_bar() as bar:
         task = bar.add_task("learning", total=cost.messages)
         done = await pet.learn(
@@ -143,10 +140,12 @@ async def erase(
     yes: Yes = False,
 ) -> Output:
     """Erase a person: all that is theirs, everywhere, for good. Exit 1 if something is left."""
-    if must_ask(yes, "erased"):
-        found = await pet.people.preview_erase(user=user)
-        print_table(("what", "how much"), [(kind, str(count)) for kind, count in found.items()])
-        confirm(f"Erase all of this of {plain(user)} for good?", "erased")
+
+    async def preview() -> str:
+        counts = await pet.people.preview_erase(user=user)
+        return "\n".join(f"{kind}: {count}" for kind, count in counts.items())
+
+    await confirm(yes, "erased", f"Erase all of this of {plain(user)} for good?", preview)
     receipt = await pet.people.erase(user=user)
     return Output(receipt.to_json(), lambda: _print_receipt(receipt), code=0 if receipt.verified else 1)
 
@@ -162,107 +161,3 @@ def _print_receipt(receipt: "Erased") -> None:
         print(f"not in reach: {place}")
     done = "verified: nothing of theirs is left" if receipt.verified else "not verified: see above"
     print(f"{plain(receipt.user)} was erased at {when(receipt.at)}; {done}")
-
-
-Folder = Annotated[Path, typer.Argument(metavar="PATH", help="The folder of the backup.")]
-
-
-@with_session
-async def backup(session: Session, path: Folder) -> None:
-    """Copy everything into a new folder, also while Hachi runs. The index is rebuilt, and not copied."""
-    settings = session.settings()
-    from agent.services.transfer.backup import back_up
-
-    databases = _databases(settings)
-    with progress_bar() as bar:
-        task = bar.add_task("copying", total=len(databases))
-        done = await asyncio.to_thread(back_up, settings.home, databases, path, lambda _: bar.advance(task))
-    say(f"{_told(done)} are in {path}; `hachi restore {path}` brings them back")
-
-
-@with_session
-async def restore(session: Session, path: Folder, yes: Yes = False) -> None:
-    """Bring a backup back into an empty data folder.
-
-    With --yes also over what is there. Nothing may run.
-    """
-    settings = session.settings()
-    from agent.services.transfer.backup import restore
-
-    databases = _databases(settings)
-    with progress_bar() as bar:
-        task = bar.add_task("restoring", total=len(databases))
-        done = await asyncio.to_thread(
-            restore, settings.home, databases, path, replace=yes, progress=lambda _: bar.advance(task)
-        )
-    say(f"{_told(done)} are back; the next search rebuilds the index")
-
-
-@with_session
-async def move(
-    session: Session,
-    to: Annotated[
-        str, typer.Option("--to", metavar="DATABASE_URL", help="postgresql://… or sqlite:///FILE; empty.")
-    ],
-    qdrant: Annotated[
-        str | None, typer.Option("--qdrant", metavar="URL", help="Build the index there, too.")
-    ] = None,
-) -> Output:
-    """Move everything to another database, and compare both.
-
-    Nothing may run. An interrupted move goes on where it was.
-    """
-    settings = session.settings()
-    if not settings.database_url and not (settings.home / "hachi.db").is_file():
-        raise BadInput(f"there is no database {settings.home / 'hachi.db'}, so there is nothing to move")
-    from agent.services.transfer.move import Move
-    from memory.sql.engine import Database
-
-    async with AsyncExitStack() as closing:
-        source = await Database.open(database_url(settings), settings.home)
-        closing.push_async_callback(source.close)
-        target = Database.connect(to, settings.home, "--to")
-        closing.push_async_callback(target.close)
-        moving = Move(source, target)
-        with progress_bar() as bar:
-            task = bar.add_task("moving", total=2 * await moving.rows())
-            moved = await moving.run(lambda count: bar.advance(task, count))
-    say(_next_steps(target.where, qdrant))
-    if qdrant:
-        await _index(settings, to, qdrant)
-    rows = [[table.name, str(table.rows), table.sha256[:12]] for table in moved]
-    return Output(
-        [asdict(table) for table in moved], lambda: print_table(("table", "rows", "checksum"), rows)
-    )
-
-
-async def _index(settings: "Settings", database_url: str, qdrant_url: str) -> None:
-    from pydantic import SecretStr
-
-    from agent.companion import Companion
-
-    moved = {"database_url": SecretStr(database_url), "qdrant_url": qdrant_url}
-    async with Companion.open(settings.model_copy(update=moved), periodic_jobs=False) as pet:
-        with progress_bar() as bar:
-            task = bar.add_task("indexing", total=await pet.admin.rows_to_index())
-            await pet.admin.reindex(lambda count: bar.advance(task, count))
-
-
-def _next_steps(where: str, qdrant: str | None) -> str:
-    settings = "DATABASE_URL and QDRANT_URL" if qdrant else "DATABASE_URL"
-    index = "" if qdrant else "; the next search rebuilds the index"
-    return f"everything is in {where} and was compared: set {settings} to it{index}"
-
-
-def _told(files: list[Path]) -> str:
-    return f"{len(files)} files"
-
-
-def _databases(settings: "Settings") -> dict[str, Path]:
-    """Return the path of the SQLite database, by its name in a backup. Raises BadInput for PostgreSQL."""
-    from memory.sql.engine import Database
-
-    database = Database.connect(database_url(settings), settings.home)
-    if not database.sqlite:
-        raise BadInput(f"{database.where} is backed up and restored by pg_dump and pg_restore")
-    return {"hachi.db": Path(database.where)}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from agent.surfaces.cli.options import DryRun, Yes, moment
-from agent.surfaces.cli.output import Output, confirm, give_back, must_ask, print_table, write_output
+from agent.surfaces.cli.output import Output, confirm, give_back, print_table, write_output
 from agent.surfaces.cli.session import with_companion, with_traces
 from agent.surfaces.cli.traces.options import TraceIds, filtered
 from agent.tracing.render.export import exported, markdown
@@ -60,9 +60,8 @@ async def prune(
 
     kept = TraceFilter(since=older, kinds=frozenset())
     old = await traces.count(TraceFilter(kinds=frozenset())) - await traces.count(kept)
-    if old and not dry_run and must_ask(yes, "deleted"):
-        print(f"{count(old, 'trace')} from before {when(older)}")
-        confirm("Delete them for good?", "deleted")
+    told = f"{count(old, 'trace')} from before {when(older)}"
+    await confirm(yes or dry_run or not old, "deleted", "Delete them for good?", told)
     if not dry_run:
         old = await traces.prune(older)
         await give_back(traces.database)

@@ -44,6 +44,7 @@ def test_a_task_is_made_changed_and_finished(hachi):
     mum = hachi("tasks", "add", "call mum", "--due", "tomorrow 9am", "--json").json
     assert (mum["description"], mum["due"][11:16]) == ("call mum", "09:00")
     assert "same words" in hachi("tasks", "add", "Call mum").complaint
+    assert "'soon' is not a time" in hachi("tasks", "add", "swim", "--due", "soon").complaint
     hachi("tasks", "update", mum["id"], "--status", "done")
     new = ("tasks", "update", "new", "--json", "--description")
     hachi("context", "set", "timezone", "Europe/Paris")  # by whose clock times are read and shown
