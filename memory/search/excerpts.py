@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from itertools import pairwise
 
-from memory.index.windows import GAP
+from memory.index.windows import GAP, SHORT
 from memory.records import Hit
 from memory.search.ranking import asks
 from memory.sql.messages.message_rows import Line
 
-SHORT = 60
-"""A found message with fewer characters is shown with the message before it."""
 RELEVANT = 0.2
 """A hit with less than this share of the best score is left out."""
 EXPLAINED = 5

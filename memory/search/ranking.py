@@ -8,8 +8,7 @@ A lane is a list of ids with raw scores, best first:
 Both are searched without the names of those who write. Scores compare within one search only.
 
 Every weight is the middle of a wide plateau on what it was chosen on: LoCoMo's conversations 1 to 3 and
-BEAM's chats 1 to 5; `docs/recall.md` says how it does on others. A logistic regression over 33 features,
-cross-validated over these conversations, found no more than these few numbers do (2026-11-29).
+BEAM's chats 1 to 5 (2026-11-29). `docs/recall.md` says how it does on others, and what gained nothing.
 """
 
 import math
@@ -39,12 +38,12 @@ TOLD_AFTER = timedelta(days=14)
 """People tell of events later, so `WHEN` falls to zero over this time after the named one …"""
 NAMED_BEFORE = timedelta(days=1)
 """… and over this time before it: where somebody else spoke, it may have been another day."""
-SPEAKS_FOR_ITSELF, FALL = 130, 0.75
+SPEAKS_FOR_ITSELF = 130
 """Up to so many characters a message needs the exchange around it; for a longer one, which says itself what
-it is about, that counts less by this power of the proportion."""
-GIVES_WAY = 0.25
-"""The share of its score that a long message loses beside a better one of the same exchange: another exchange
-comes first."""
+it is about, that counts less by the square root of the proportion."""
+GIVES_WAY = 0.3
+"""The share of its score that a very long message loses beside a better one of the same exchange, and shorter
+ones in part: another exchange comes first."""
 ASKED = 0.6
 """The share of its score that a message loses if it is all question: what was asked before is no answer."""
 LONGEST_QUESTION = 80
@@ -56,9 +55,8 @@ SUMMARY = 0.5
 """Factor for summaries, so that they rank below their sources."""
 WEAK = 0.1
 """The least score of a hit …"""
-NOTHING = 0.22
-"""… and of the best hit, undamped: below it nothing fits. On what the weights were chosen on, no evidence
-among the first ten is lost."""
+NOTHING = 0.24
+"""… and of the best hit, undamped, if the question names nobody: below it nothing fits."""
 
 FULL_LANE = 50
 """The last hit of a lane of this length counts as no match; in a shorter lane it counts in part."""
@@ -95,12 +93,6 @@ class Candidate(NamedTuple):
     """The position of a message; those of one conversation increase."""
 
 
-class Score(NamedTuple):
-    whole: float
-    beside: float
-    """What it is beside a better hit of the same exchange."""
-
-
 def rank(
     question: str,
     lanes: Lanes,
@@ -129,20 +121,18 @@ def rank(
     searched = sum(weight for name, weight in WEIGHTS.items() if "words" in name or not by_words_alone)
     most = searched + (SPEAKER if about else 0.0) + (WHEN if span else 0.0)
     best = 0.0
-    scores = dict.fromkeys(candidates, Score(0.0, 0.0))
+    scores = dict.fromkeys(candidates, 0.0)
     for id_, candidate in candidates.items():
         then = _said_then(candidate.created_at, span) if span else 0.0
         text = prose(candidate.text)
         share, factor = _exchange_share(candidate, len(text)), _factor(candidate, text)
-        own, exchange = _matched(id_, candidate, lane_scores, share)
         named = SPEAKER if id_ in about and share else 0.0
-        whole = own + exchange + named + WHEN * then
+        whole = _matched(id_, candidate, lane_scores, share) + named + WHEN * then
         best = max(best, whole)
-        beside = whole - (1.0 - share) * (exchange + GIVES_WAY * whole)
         if factor * whole >= WEAK * most:
             factor *= decay(candidate, now, half_life) if half_life else 1.0
-            scores[id_] = Score(*(min(1.0, score / most * factor) for score in (whole, beside)))
-    if best < NOTHING * most:
+            scores[id_] = min(1.0, whole / most * factor)
+    if not about and best < NOTHING * most:
         return _ordered(dict.fromkeys(candidates, 0.0), candidates)
     return _repeats_lowered(_spread(scores, candidates, answered), candidates)
 
@@ -166,7 +156,7 @@ def _exchange_share(candidate: Candidate, length: int) -> float:
         return 1.0
     if is_fragment(candidate):
         return 0.0
-    return float(min(1.0, SPEAKS_FOR_ITSELF / max(1, length)) ** FALL)
+    return math.sqrt(min(1.0, SPEAKS_FOR_ITSELF / max(1, length)))
 
 
 def _factor(candidate: Candidate, text: str) -> float:
@@ -194,18 +184,16 @@ def decay(candidate: Candidate, now: datetime, half_life: timedelta) -> float:
 
 def _matched(
     id_: str, candidate: Candidate, scores: Mapping[str, Mapping[str, float]], share: float
-) -> tuple[float, float]:
-    """Weigh the lanes: of the entry itself, and of the exchange around it, which facts and summaries have
-    not."""
-    own = exchange = 0.0
+) -> float:
+    """Weigh the lanes; facts and summaries have no exchange around them."""
+    matched = 0.0
     for name, weight in WEIGHTS.items():
-        if name not in ENTRY_OF:
-            own += weight * scores[name].get(id_, 0.0)
-        elif candidate.kind == "message":
-            exchange += share * weight * scores[name].get(id_, 0.0)
-        else:
-            own += weight * scores[name].get(id_, scores[ENTRY_OF[name]].get(id_, 0.0))
-    return own, exchange
+        score = scores[name].get(id_, 0.0)
+        if name in ENTRY_OF:
+            beside = scores[ENTRY_OF[name]].get(id_, 0.0)
+            score = share * score if candidate.kind == "message" else score or beside
+        matched += weight * score
+    return matched
 
 
 def _scaled(lane: Sequence[tuple[str, float]], full: float) -> dict[str, float]:
@@ -255,12 +243,12 @@ def _ordered(scores: Mapping[str, float], candidates: Mapping[str, Candidate]) -
 
 
 def _spread(
-    scores: Mapping[str, Score], candidates: Mapping[str, Candidate], answered: frozenset[str]
+    scores: Mapping[str, float], candidates: Mapping[str, Candidate], answered: frozenset[str]
 ) -> list[tuple[str, float]]:
     """Rank again after lowering the messages that follow or precede a better one."""
-    final = {id_: score.whole for id_, score in scores.items()}
+    final = dict(scores)
     before = set[tuple[str, int]]()
-    for id_, score in _ordered(final, candidates):
+    for id_, score in _ordered(scores, candidates):
         one = candidates[id_]
         if one.kind != "message" or not score:
             continue
@@ -269,7 +257,7 @@ def _spread(
         if before.isdisjoint((one.conversation, seq) for seq in near if seq != one.seq):
             before.add((one.conversation, one.seq))
         else:
-            final[id_] = scores[id_].beside
+            final[id_] *= 1.0 - GIVES_WAY * (1.0 - _exchange_share(one, len(prose(one.text))))
     return _ordered(final, candidates)
 
 

@@ -27,7 +27,7 @@ log = logging.getLogger("hachi.index")
 
 T = TypeVar("T")
 
-LAYOUT = 6
+LAYOUT = 7
 """Raise it when the payload of a point or the words of a text change: the index is then filled anew."""
 AT_A_TIME = 100
 """Points in one request: some 2 MB at 1,536 dimensions."""
