@@ -1,15 +1,4 @@
-"""The errors a caller sees, as a tree. `HachiError`, whose fields say what to do, is in `memory.errors`.
-
-HachiError                    anything below; its text is one line that says what to do
-├── SettingsError             a setting cannot be read or does not fit the others
-├── BadInput                  what was handed in cannot be used
-├── GuardrailTripped          a guardrail of the program stopped the turn
-├── ModelError                the language model
-│   ├── ModelUnavailable      it does not answer: network, time-out, 5xx, too many requests
-│   ├── ModelRejected         it answers and refuses: key, model name, request
-│   └── AnswerMisfit          its answer does not have the form that a client asked for
-└── memory.errors.MemoryFault what is remembered
-"""
+"""The errors of the agent. `memory.errors` has `HachiError`, at the root of all, and the errors of memory."""
 
 from memory.errors import HachiError
 
@@ -26,28 +15,42 @@ __all__ = [
 
 
 class SettingsError(HachiError):
+    """A setting cannot be read or does not fit the others."""
+
     code = "settings"
 
 
 class BadInput(HachiError):
+    """An argument cannot be used."""
+
     status, code = 400, "bad_input"
 
 
 class GuardrailTripped(HachiError):
+    """A guardrail of the program stopped the turn."""
+
     status, code = 422, "guardrail"
 
 
 class ModelError(HachiError):
+    """The language model failed."""
+
     status, code = 502, "model_error"
 
 
 class ModelUnavailable(ModelError):
+    """The model does not answer: network, timeout, 5xx, too many requests."""
+
     status, code, retryable = 503, "model_unavailable", True
 
 
 class ModelRejected(ModelError):
+    """The model refuses: key, model name, request."""
+
     code = "model_rejected"
 
 
 class AnswerMisfit(ModelError):
+    """The answer does not have the form that was asked for."""
+
     code = "answer_misfit"

@@ -1,13 +1,5 @@
-"""The errors of Hachi, and those of memory, as a tree; `agent.errors` has the others.
-
-HachiError                  anything that Hachi raises; its text says what to do
-└── MemoryFault             what is remembered
-    ├── StoreUnavailable    the database cannot be opened, read or written
-    ├── IndexUnavailable    the index cannot be reached or opened
-    ├── EmbedderUnavailable the embedder is unknown, not installed or does not answer
-    ├── NotFound            no such memory or task for this audience
-    └── NotOpen             the companion is closed, or belongs to another event loop
-"""
+"""`HachiError`, the root of every error that Hachi raises, and the errors of memory; `agent.errors` has the
+rest."""
 
 from memory.text import one_line
 
@@ -18,7 +10,7 @@ def how_to_install(extra: str) -> str:
 
 
 class HachiError(Exception):
-    """The text is one line that a person can act on."""
+    """Any error of Hachi. Its text is one line that a person can act on."""
 
     status = 500
     """The HTTP status that says the same."""
@@ -29,31 +21,41 @@ class HachiError(Exception):
     retry_after: float | None = None
     """Seconds to wait before that, where it is known."""
     trace_id: str | None = None
-    """The turn in which it happened, for looking it up afterwards."""
+    """The turn in which it happened."""
 
     def __init__(self, told: str = "") -> None:
         super().__init__(one_line(told))
 
 
 class MemoryFault(HachiError):
-    pass
+    """Reading or writing memory failed."""
 
 
 class StoreUnavailable(MemoryFault):
+    """The database cannot be opened, read or written."""
+
     status, code, retryable = 503, "record_unavailable", True
 
 
 class IndexUnavailable(MemoryFault):
+    """The Qdrant server cannot be reached."""
+
     status, code, retryable = 503, "index_unavailable", True
 
 
 class EmbedderUnavailable(MemoryFault):
+    """The embedder is unknown, not installed or does not answer."""
+
     status, code, retryable = 503, "embedder_unavailable", True
 
 
 class NotFound(MemoryFault):
+    """This audience has no such memory, message or task."""
+
     status, code = 404, "not_found"
 
 
 class NotOpen(MemoryFault):
+    """The companion is closed, or belongs to another event loop."""
+
     code = "not_open"

@@ -210,6 +210,8 @@ class Erased:
 
 @dataclass(frozen=True, slots=True)
 class Task:
+    """A thing that a person has to do."""
+
     id: str
     user_id: str
     description: str

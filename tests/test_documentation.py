@@ -8,18 +8,14 @@ import re
 import types
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin
 
 import pytest
 
-import hachi
-from agent.companion import OpenOptions
 from agent.surfaces.cli import build
-from agent.tracing.store.traces import Traces
-from agent.types import TurnOptions
 from agent.types.budget import Budget
-from agent.wiring.services import Services
 from hachi import Companion, Settings
+from tests.reference import http_page, python_page
 from tools.registry import TOOLS
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -115,47 +111,9 @@ def test_every_command_the_pages_name_is_there() -> None:
             assert named in known or (first in groups and not second), named
 
 
-def rows(page: str, first: str) -> dict[str, list[str]]:
-    """The names in the second column of a table by each name in the first; `first` is the head of that."""
-    [table] = re.findall(rf"^\| {first} \|.*\n\|[-|]+\n((?:\|.*\n)+)", PAGES[page], re.MULTILINE)
-    cells = [line.split("|")[1:3] for line in table.splitlines()]
-    return {
-        name: re.findall(r"`(\w+)`", said)
-        for names, said in cells
-        for name in re.findall(r"`([\w.]+)`", names)
-    }
-
-
-def test_the_python_page_names_what_can_be_imported_with_its_fields() -> None:
-    named = rows("python", "name") | rows("python", "event")
-    errors = set(re.findall(r"[├└]── (\w+)", PAGES["python"])) | {"HachiError"}
-    assert {*named} | errors == {*hachi.__all__}
-    records = {name: getattr(hachi, name) for name in named.keys() - {"TurnContext"}}
-    fields = {
-        name: [one.name for one in dataclasses.fields(record)]
-        for name, record in records.items()
-        if dataclasses.is_dataclass(record)
-    }
-    assert {name: named[name] for name in fields} == fields
-    assert {*rows("python", "field")} == {one.name for one in dataclasses.fields(hachi.Reply)}
-
-
-def test_the_python_page_names_the_arguments_of_a_turn_and_the_limits_of_lists() -> None:
-    [opened, asked] = re.findall(r"^\| argument \|.*\n\|[-|]+\n((?:\|.*\n)+)", PAGES["python"], re.MULTILINE)
-    told = {name for line in asked.splitlines() for name in re.findall(r"`(\w+)`", line.split("|")[1])}
-    assert told == {"user", "answer"} | (TurnOptions.__annotations__.keys() - {"ending"})
-    told = {name for line in opened.splitlines() for name in re.findall(r"`(\w+)", line.split("|")[1])}
-    assert told == OpenOptions.__annotations__.keys() - {"surface", "upkeep", "upkeep_model"}
-    shown = re.findall(r"^\| `(\w+)\.(\w+)` \| (\d+) \| (\d+) \|$", PAGES["python"], re.MULTILINE)
-    services: dict[str, Any] = {**get_type_hints(Services), "traces": Traces}
-    limits = [
-        (group, name, str(one.default), str(get_args(one.annotation)[1].schema["maximum"]))
-        for group, service in services.items()
-        for name, method in inspect.getmembers(service, inspect.isfunction)
-        if (one := inspect.signature(method).parameters.get("limit"))
-        if name[0] != "_"
-    ]
-    assert sorted(shown) == sorted(limits)
+async def test_the_reference_pages_are_those_of_the_code() -> None:
+    assert PAGES["python-reference"] == python_page(), "run python -m tests.reference"
+    assert PAGES["http-reference"] == await http_page(), "run python -m tests.reference"
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)

@@ -109,6 +109,8 @@ class ReceivedMessage:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
+    """A call of a tool: what the model passed and was answered."""
+
     name: str
     arguments: dict[str, Any] | str
     """As the model wrote them; the raw text where that was not a JSON object."""

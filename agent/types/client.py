@@ -115,6 +115,8 @@ class AnswerForm(Revalidated):
 
 @dataclass(frozen=True, slots=True)
 class ClientTurn(Revalidated):
+    """The part of a turn that a client of a chat API sends."""
+
     history: tuple[Item, ...] | None = None
     """The conversation before the message, oldest first; None where the transcript has it."""
     after: tuple[Item, ...] = ()
