@@ -22,38 +22,39 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HealthService:
-    """Whether the databases, the embedder and the index can be reached."""
+    """Checks whether the databases, the embedder and the index can be reached."""
 
     parts: "Components"
 
     @property
     def left_alone(self) -> list[str]:
-        """The servers that this process does not call now, because they keep failing; and the program's tools
-        while all of their threads are taken."""
+        """Return what this process does not call now: servers that keep failing, and the program's tools
+        while all of their threads are in use."""
         breakers = {**self.parts.breakers, **self.parts.extensions.breakers}
         names = [name for name, breaker in breakers.items() if breaker.state != "closed"]
         return [*names, f"tools: all {MOST} threads are taken"] if exhausted() else names
 
     async def revision(self) -> str | None:
-        """The revision of the database's schema. Raises StoreUnavailable."""
+        """Return the revision of the database's schema. Raises StoreUnavailable."""
         return await self.parts.database.revision()
 
     async def embed(self) -> str:
-        """Embed a sentence; the embedder's name and dimensions. Raises EmbedderUnavailable."""
+        """Embed a sentence, and return the embedder's name and dimensions. Raises EmbedderUnavailable."""
         await self.parts.embedder.embed(["Is anybody there?"])
         return f"{self.parts.embedder.name}, {self.parts.embedder.dimension} dimensions"
 
     async def indexed(self) -> int:
-        """Points in the index: on a server, or those that this process holds now. Raises IndexUnavailable or
-        EmbedderUnavailable."""
+        """Return the number of entries in the index: on a server, or in this process. Raises IndexUnavailable
+        or EmbedderUnavailable."""
         return await (self.parts.sync.server or self.parts.sync.engine).count()
 
     async def too_big(self) -> list[str]:
-        """The owner keys that have more messages than the index in this process has room for."""
+        """Return the owner keys that have more messages than fit into the index of this process."""
         return [] if self.parts.sync.server else await self.parts.sync.engine.too_big()
 
     async def waiting_for_index(self) -> int:
-        """Changes that the index does not show yet: searches read them. Raises IndexUnavailable."""
+        """Return how many changes are not in the index yet. Searches read them from the database. Raises
+        IndexUnavailable."""
         return await self.parts.sync.pending()
 
 
@@ -68,51 +69,51 @@ class AdminService:
     cleanup: CleanUp
 
     async def pending_consolidations(self) -> WaitingForCalls:
-        """Count the consolidations that wait for model calls."""
+        """Count the consolidations that have to wait because their limit of model calls is used up."""
         return await self.parts.consolidation_budget.waiting()
 
     async def preview_purge(self) -> list[CleanupItem]:
-        """What `purge` and `tidy` would delete now."""
+        """Return what `purge` and `tidy` would delete now."""
         return await self.cleanup.preview()
 
     async def tidy(self) -> list[CleanupItem]:
-        """Delete what the settings `unused_days`, `max_memories` and `message_days` do not keep. Returns the
-        memories."""
+        """Delete what exceeds the settings `unused_days`, `max_memories` and `message_days`. Returns the
+        deleted memories."""
         if await self.cleanup.hide_old_messages():
             await self.forgetting.purge_due()
         return await self.cleanup.run()
 
     async def purge(self) -> list[Memory]:
-        """Delete memories that have expired, and return them."""
+        """Delete expired memories, and return them."""
         await self.purge_forgotten()
         purged = await expire(self.parts.database, self.parts.clock)
         self.parts.sync.wake()
         return purged
 
     async def purge_forgotten(self) -> None:
-        """Delete for good what was forgotten and can no longer be brought back, in traces too."""
+        """Delete for good what was forgotten and can no longer be restored, in traces too."""
         await self.forgetting.purge_due()
 
     async def prune_traces(self, before: Instant | None = None) -> int:
-        """Delete traces from before that time, by default those older than the setting `trace_days`. Returns
-        how many were deleted."""
+        """Delete traces that began before this time; by default, those older than the setting `trace_days`.
+        Returns how many."""
         days = self.parts.settings.trace_days
         if before is None and days is None:
             return 0
         return await self.parts.traces.prune(before or self.parts.clock() - timedelta(days=days or 0))
 
     async def give_back(self) -> None:
-        """Give the room of deleted rows and traces back to the file system."""
+        """Return the space of deleted rows and traces to the file system."""
         for database in {self.parts.database, self.parts.traces.database}:
             await database.give_back()
 
     async def reindex(self, progress: Progress | None = None) -> int:
-        """Rebuild the index from the database. Returns how many rows that were."""
+        """Rebuild the index from the database. Returns the number of rows read."""
         return await self.parts.sync.catch_up(progress, anew=True)
 
     async def catch_up(self, progress: Progress | None = None) -> int:
-        """Let an index on a server show what has changed; one that is new is filled. Returns how many rows
-        that were. A search need not wait for it. Raises IndexUnavailable or EmbedderUnavailable."""
+        """Bring the index on a server up to date, and fill a new one. Returns the number of rows read.
+        Searches do not wait for it. Raises IndexUnavailable or EmbedderUnavailable."""
         return await self.parts.sync.catch_up(progress)
 
     async def cut_log(self) -> None:

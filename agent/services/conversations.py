@@ -67,8 +67,8 @@ class ConversationService:
         before: ShortText | None = None,
         conversation: ShortText | None = None,
     ) -> list[Message]:
-        """Messages that may be read there, newest first: of all conversations or of one. With `before`, those
-        older than the message with this id."""
+        """Return messages that the user may read in the place, newest first: of all conversations or of one.
+        With `before`, only those older than the message with this id."""
         return await self.parts.transcript.page(audience_of(user, place), limit, before, conversation)
 
     async def message(self, id: ShortText, *, user: User) -> Message:
@@ -76,26 +76,26 @@ class ConversationService:
         return await self.parts.transcript.own(id, user)
 
     async def forget(self, id: ShortText, *, user: User) -> Forgotten:
-        """Forget one of the user's messages with the reply to it, and the memories that rest on it alone.
-        Raises NotFound for anybody else's."""
+        """Forget one of the user's messages, the reply to it, and the memories that rest on it alone. Raises
+        NotFound for another person's message."""
         return await self.forgetting.forget("message", id, user)
 
     async def preview_forget(self, id: ShortText, *, user: User) -> ForgetCandidate:
-        """What `forget` would take with this message. Nothing is forgotten by this."""
+        """Return what `forget` would remove along with this message. Changes nothing."""
         return await self.forgetting.preview("message", id, user)
 
     async def forget_conversation(self, id: ShortText, *, user: User) -> Forgotten:
-        """Forget all that the user said in a conversation and was answered there, with the memories that rest
-        on it alone. What others said there stays. Raises NotFound if nothing in it is theirs."""
+        """Forget the user's messages in a conversation, the replies to them, and the memories that rest on
+        these alone. Other people's messages stay. Raises NotFound if none is the user's."""
         return await self.forgetting.forget("conversation", id, user)
 
     async def keep_asked(self, reply: ShortText, *, user: User) -> None:
-        """Forget nothing of what this reply asks about (`Message.asks`); it asks no longer."""
+        """Dismiss the question of a reply what to forget (`Message.asks`), and forget nothing."""
         await self.parts.transcript.dismiss(reply, user)
 
     async def forget_sent(self, origin: ShortText) -> Forgotten | None:
-        """Forget the message with this id on a chat platform, whose author has deleted it there. Returns None
-        if it is not stored, or forgotten."""
+        """Forget the message with this id on a chat platform, after its author deleted it there. Returns None
+        if it is not stored, or forgotten already."""
         await self.deliveries.forget(origin, self.parts.clock())
         await self.forgetting.forget_quotes(origin)
         with suppress(NotFound):  # who is told twice forgets it once
@@ -104,19 +104,19 @@ class ConversationService:
         return None
 
     async def sent(self, origin: ShortText) -> Sent | None:
-        """Return the person's message with this id on a chat platform, with the reply to it and its posts;
-        None if it is not stored, as of one that was not delivered before."""
+        """Return the message with this id on a chat platform, with its reply and the reply's posts; None if
+        it is not stored, for example because it was never delivered."""
         return await self.deliveries.sent([origin])
 
     async def posted(self, reply: ShortText, posts: ShortTexts) -> None:
-        """Note the ids of the posts in which a stored reply stands on a chat platform."""
+        """Store the ids of the posts that show a reply on a chat platform."""
         await self.deliveries.answered([], self.parts.clock(), reply, [*posts])
 
     async def delete_forgotten(
         self, prefix: ShortText, delete: Annotated[Callable[[str], Awaitable[None]], Argument(async_function)]
     ) -> None:
-        """Call `delete` with the id of each post that is to go, since its reply was forgotten, of those whose
-        ids begin with `prefix`. Where it raises, it is called again later."""
+        """Call `delete` with the id of each post that shows a forgotten reply, for ids that begin with
+        `prefix`. A post for which it raises is tried again later."""
         now, deliveries = self.parts.clock(), self.deliveries
         for job in await deliveries.queue.claim_of([POSTS], prefix, now):
             try:
@@ -130,8 +130,8 @@ class ConversationService:
                 await deliveries.queue.failed(job, str(error), now)
 
     async def reword(self, sent: Sent, text: Text, *, again: bool) -> None:
-        """Replace what a message said that its author edited on a chat platform. With `again` the reply goes
-        too, and the turn that answers it again stores the new wording."""
+        """Replace the text of a message that its author edited on a chat platform. With `again` the reply is
+        replaced too: the turn that answers the message again stores the new text."""
         old, reply = sent.message, sent.reply
         async with self.parts.database.write(lock=owners_of(sent.user, sent.place)) as connection:
             now, replies = self.parts.clock(), {reply.id} if reply else set()
@@ -151,13 +151,14 @@ class ConversationService:
             await note_origins(connection, new.id, sent.origins)
 
     async def export(self, *, user: User) -> dict[str, Any]:
-        """Everything that `pet.people.erase` deletes, as plain JSON values; `import_` reads it."""
+        """Return everything that `pet.people.erase` would delete, as plain JSON values. `import_` reads
+        it."""
         c = self.parts
         return await export_person(c.database, c.store, c.documents, c.clock(), user)
 
     async def export_place(self, place: Where, *, user: User) -> dict[str, Any]:
-        """The memories and messages of a place, each with whose it is. `import_` takes the messages. What is
-        known around the place or inside it is not part of it."""
+        """Return the memories and messages of a place, each with its user. `import_` reads the messages.
+        Places around it and inside it are not included."""
         return await export_place(self.parts.database, self.parts.store, self.parts.clock(), place, user)
 
     async def import_(
@@ -185,11 +186,11 @@ class ConversationService:
         return Imported(messages, new)
 
     def others_in(self, parsed: ParsedImport, *, user: User, place: Where = None) -> list[str]:
-        """Who else would have said what the import holds."""
+        """Return the other people to whom the import attributes messages."""
         return speaks_for(parsed, user, place_of(place))
 
     async def written_since(self, moment: Instant, *, user: User) -> int:
-        """Return how many messages of the user came since then, in private and in places."""
+        """Return how many messages the user has written since then, in private and in places."""
         return await self.parts.transcript.written_since(user, moment)
 
     async def exists(self, conversation: ShortText, *, user: User, place: Where = None) -> bool:
@@ -218,7 +219,8 @@ class ConversationService:
         return new
 
     async def get(self, id: ShortText, *, user: User, place: Where = None) -> Conversation:
-        """One conversation, with its summary. Raises NotFound if nothing of it may be read there."""
+        """Return one conversation, with its summary. Raises NotFound if the user may read nothing of it
+        there."""
         audience = audience_of(user, place)
         for found in await conversations_of(self.parts.database, audience, self.parts.clock(), 1, id=id):
             return found
@@ -227,9 +229,9 @@ class ConversationService:
     async def list(
         self, *, user: User, place: Where = None, limit: Limit = 100, cursor: ShortText | None = None
     ) -> Page[Conversation]:
-        """The conversations that may be read there, from whichever client, that with the newest message
-        first; in private each has what the user said and was answered. `cursor` is the `next` of the page
-        before."""
+        """Return the conversations that the user may read in the place, from every client, the one with the
+        newest message first. A private conversation has the user's messages and the replies to them. `cursor`
+        is the `next` of the previous page."""
         audience, now = audience_of(user, place), self.parts.clock()
         found = await conversations_of(self.parts.database, audience, now, limit + 1, before=cursor)
         return Page(found[:limit], found[limit - 1].newest if len(found) > limit else None)

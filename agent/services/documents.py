@@ -39,7 +39,7 @@ class DocumentService:
 
     @property
     def library(self) -> DocumentLibrary:
-        """What stores and searches them, for `get_rag_context_for_query`."""
+        """Return the library that stores and searches the documents, for `get_rag_context_for_query`."""
         return self.parts.documents
 
     async def add_files(
@@ -58,8 +58,8 @@ class DocumentService:
     async def add(
         self, name: str, content: str | bytes, *, user: User | None = None, place: Where = None
     ) -> AddedDocument:
-        """Add one document, or replace the owner's document of this name. Raises BadInput if it cannot be
-        read, or if its name cannot be a name."""
+        """Add one document, or replace the owner's document of this name. Raises BadInput if its content
+        cannot be read, or its name is not valid."""
         owner = owner_of_documents(user, place)
         if user is not None:
             await self.erasure.finished(user)
@@ -84,17 +84,18 @@ class DocumentService:
     async def search(
         self, query: Query, *, user: User | None = None, place: Where = None, limit: Limit = 5
     ) -> list[Chunk]:
-        """The passages that answer the query and that the user may read there, best first; without user and
-        place those of everybody's documents."""
+        """Return the passages that the user may read there and that answer the query, best first. Without
+        user and place, only documents for everybody are searched."""
         return await self.parts.documents.search(query, _readers(user, place), limit)
 
     async def list(self, *, user: User | None = None, place: Where = None) -> list[Document]:
-        """The documents that the user may read there, by path; without user and place everybody's."""
+        """Return the documents that the user may read there, ordered by path. Without user and place: the
+        documents for everybody."""
         return await self.parts.documents.documents(_readers(user, place))
 
 
 def _file_name(value: str | Path) -> str:
-    """The name as text; bytes of it that are no text stand in it as surrogates."""
+    """Return the name as text, with surrogates for bytes that are not valid UTF-8."""
     try:
         if isinstance(value, str | Path) and len(os.fsencode(value)) <= LONGEST_PATH:
             return os.fspath(value)

@@ -33,9 +33,9 @@ class ForgetService:
     async def forget(
         self, kind: ForgetKind, id: str, user: str, place: Place = PRIVATE, asked_in: str = ""
     ) -> Forgotten:
-        """Forget something that the user told, with everything that shows it: see
-        `memory.forgetting.cascade`. `asked_in` is the message in which they asked for it, which goes too. The
-        receipt offers what may be read in the place. Raises NotFound for anybody else's."""
+        """Forget something that the user stated, with its cascade: see `memory.forgetting.cascade`.
+        `asked_in` is the message that asks for it, which is forgotten too. The receipt offers related rows
+        that may be read in the place. Raises NotFound for what other people stated."""
         named = await self.parts.forgetting.named(kind, id, user, place)
         near: tuple[ForgetCandidate, ...] = ()
         if kind != "conversation":
@@ -57,7 +57,8 @@ class ForgetService:
         return left[0]
 
     async def offered(self, receipts: Sequence[Forgotten]) -> list[Forgotten]:
-        """The receipts, which offer `MOST_OFFERED` things at most, and nothing that is forgotten too."""
+        """Limit what the receipts offer to `MOST_OFFERED` rows each, without those that are forgotten
+        already."""
         ids = {one.id for receipt in receipts for one in receipt.offered}
         gone = await hidden_in(self.parts.store.database, ids)
         left = [[one for one in receipt.offered if one.id not in gone] for receipt in receipts]
@@ -67,12 +68,12 @@ class ForgetService:
     async def preview(
         self, kind: ForgetKind, id: str, user: str, place: Place = PRIVATE, asked_in: str = ""
     ) -> ForgetCandidate:
-        """What `forget` would take with it: the messages and the number of replies."""
+        """Return what `forget` would remove along with it: the messages, and the number of replies."""
         named = await self.parts.forgetting.named(kind, id, user, place)
         return await self.parts.forgetting.preview(replace(named, asked_in=asked_in), user)
 
     async def forget_quotes(self, origin: str) -> None:
-        """Empty the traces that quote a message of a chat platform, which was deleted there."""
+        """Empty the traces that quote a message which was deleted on its chat platform."""
         await self.parts.recorder.forget_rows([quote_id(origin)])
         await self.parts.traces.forget([quote_id(origin)])
 
@@ -88,8 +89,8 @@ class ForgetService:
         self.parts.sync.wake()
 
     async def purge_due(self) -> None:
-        """Delete for good what was forgotten and can no longer be brought back. Where one forgetting cannot
-        be deleted, it is tried again later, and its fault is raised after the others are deleted."""
+        """Delete for good what was forgotten and can no longer be restored. If one forgetting fails, the
+        others are deleted first, then its error is raised. It is tried again later."""
         faults: list[MemoryFault] = []
         for forgetting in await self.parts.purge.due():
             try:
@@ -100,7 +101,7 @@ class ForgetService:
             raise faults[0]
 
     async def _delete(self, forgetting: str) -> None:
-        """Delete first from traces and files, while the rows tell what to look for."""
+        """Delete from traces and files first, because the rows tell what to look for there."""
         ids, texts = await self.parts.purge.shown_by(forgetting)
         await asyncio.to_thread(blank_lines_of, self.parts.settings.home, None, ids)
         await asyncio.to_thread(blank_typed, self.parts.settings.home, texts)

@@ -36,7 +36,7 @@ READ_AT_ONCE = 500
 
 @dataclass(frozen=True)
 class ListParts:
-    """The components that lists need."""
+    """The components that listing needs."""
 
     store: MemoryStore
     transcript: Transcript
@@ -50,15 +50,16 @@ class ListService:
     parts: ListParts
 
     async def _zone(self, user: str, place: Where) -> tzinfo:
-        """Return the person's time zone, where they told one."""
+        """Return the person's time zone; a default if it is unknown."""
         return await self.parts.profiles.zone(user, place_of(place), self.parts.clock())
 
     async def get(self, id: MemoryId, *, user: User, place: Where = None) -> Memory:
-        """One memory, by its id or the first eight characters of it. Raises NotFound."""
+        """Return one memory, by its id or the first eight characters of it. Raises NotFound."""
         return await self.parts.store.get(id, audience_of(user, place), self.parts.clock())
 
     async def months(self, *, user: User, place: Where = None) -> dict[str, int]:
-        """How many memories were told in each month by the person's clock, as ``2026-11``, newest first."""
+        """Count the memories stated in each month of the person's calendar, as ``2026-11``, newest month
+        first."""
         zone = await self._zone(user, place)
         times = await self.parts.store.times(audience_of(user, place), self.parts.clock())
         return dict(Counter([f"{time.astimezone(zone):%Y-%m}" async for time in unhurried(times)]))
@@ -100,7 +101,7 @@ class ListService:
 
 
 def _key(cursor: ShortText | None) -> tuple[datetime, str] | None:
-    """The time and the id of the last memory of the page before. Raises BadInput."""
+    """Return the time and the id of the previous page's last memory. Raises BadInput."""
     if cursor is None:
         return None
     at, _, id = cursor.partition("~")

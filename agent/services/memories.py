@@ -124,8 +124,8 @@ class MemoryService(ListService):
         author: ShortText | None = None,
         kind: HitKind | None = None,
     ) -> dict[str, Any]:
-        """The same as a model is shown it by its tool `search_memories`: with excerpts of conversations, and
-        times by the person's clock. `since` and `until` are days."""
+        """Return what the tool `search_memories` returns to a model: the hits with excerpts of conversations,
+        and times by the person's clock. `since` and `until` are days."""
         reader, narrowed = await self._reader(user, place), {"since": since, "until": until, "author": author}
         try:
             return await find(reader, query, limit, subjects=subjects, kind=kind, **narrowed)
@@ -133,7 +133,7 @@ class MemoryService(ListService):
             raise BadInput(str(error)) from error
 
     async def newest(self, *, user: User, place: Where = None, limit: FewLimit = 10) -> dict[str, Any]:
-        """The newest facts, as a model is shown them by its tool `get_recent_memories`."""
+        """Return the newest facts, as the tool `get_recent_memories` returns them to a model."""
         return await newest(await self._reader(user, place), limit)
 
     async def _reader(self, user: User, place: Where) -> Reader:
@@ -256,20 +256,20 @@ class MemoryService(ListService):
         kind: ForgetKind = "memory",
         asked_in: ShortText = "",
     ) -> ForgetCandidate:
-        """What `forget` would take with it: the messages, whole, and how many replies. Nothing is forgotten
-        by this."""
+        """Return what `forget` would remove along with it: the messages, whole, and the number of replies.
+        Changes nothing."""
         id = await self._readable(id, kind, user, place)
         return await self.forgetting.preview(kind, id, user, place_of(place), asked_in)
 
     async def _readable(self, id: str, kind: ForgetKind, user: User, place: Where) -> str:
-        """The id, of a memory whole. Raises NotFound for a memory that may not be read in the place."""
+        """Return the whole id. Raises NotFound for a memory that may not be read in the place."""
         return id if kind != "memory" else (await self.get(id, user=user, place=place)).id
 
     async def find_to_forget(
         self, words: Query, *, user: User, place: Where = None
     ) -> tuple[ForgetCandidate, ...]:
-        """What the user told that a search for these words finds, for `forget_confirmed`. Nothing is
-        forgotten by this."""
+        """Search for what the user stated in these words, as candidates for `forget_confirmed`. Changes
+        nothing."""
         return await self.forgetting.requests.matching([words], user, audience_of(user, place))
 
     async def forget_confirmed(
@@ -280,7 +280,7 @@ class MemoryService(ListService):
         place: Where = None,
     ) -> list[Forgotten]:
         """Forget what the person confirmed of `Reply.forget`, with the messages that asked for it. Returns a
-        receipt for each, without those that were forgotten with another one."""
+        receipt for each, except for those that were forgotten along with another one."""
         receipts: list[Forgotten] = []
         for candidate in candidates:
             with suppress(NotFound):  # forgotten with another candidate
@@ -289,21 +289,21 @@ class MemoryService(ListService):
         return await self.forgetting.offered(receipts)
 
     async def undo_forget(self, id: MemoryId, *, user: User) -> Forgotten:
-        """Bring back what was forgotten, by the receipt's `undo_id` or its first eight characters.
-        Returns what came back. Raises NotFound once it is gone for good."""
+        """Restore what was forgotten, by the receipt's `undo_id` or its first eight characters. Returns what
+        was restored. Raises NotFound once it is deleted for good."""
         return await self.forgetting.undo(id, user)
 
     async def make_private(self, id: MemoryId, *, user: User, place: Where = None) -> Memory:
-        """What the user told in a place becomes theirs alone: the memory, the messages that told it and the
-        replies to those leave all that is read there. Raises NotFound where the memory is in no place, and
-        where somebody else told it too."""
+        """Withdraw from a place what the user stated there: the memory, the messages that state it and the
+        replies to them become readable for the user alone. Raises NotFound if the memory belongs to no place,
+        or somebody else stated it too."""
         memory = await self.get(id, user=user, place=place)
         await self.forgetting.make_private(memory, user)
         return memory
 
     async def history(self, id: MemoryId, *, user: User, place: Where = None) -> list[MemoryUpdate]:
-        """What replaced what, when and why, along this memory's chain, oldest first. In a place, what
-        happened for that place."""
+        """Return the replacements that involve this memory, oldest first: what replaced what, when and why.
+        In a place, the replacements for that place."""
         return await History(self.parts.database).of(id, audience_of(user, place))
 
     async def undo(self, id: MemoryId, *, user: User, place: Where = None) -> MemoryUpdate:

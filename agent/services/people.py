@@ -41,11 +41,11 @@ class PeopleService:
 
     @property
     def places(self) -> Places:
-        """Where people are, and where nothing of theirs is kept."""
+        """Return where people are, and where nothing of theirs is kept."""
         return self.parts.places
 
     async def context(self, *, user: User, place: Where = None) -> UserContext:
-        """What they told of themselves, their most important facts, and their open tasks."""
+        """Return the person's profile, their most important facts, and their open tasks."""
         where = place_of(place)
         facts = await core_facts(self.parts.store, user, Audience.of(user, where), self.parts.clock())
         tasks = await self.parts.tasks.list(user, where)
@@ -72,22 +72,22 @@ class PeopleService:
         return await self.context(user=user, place=where)
 
     async def zone(self, *, user: User) -> tzinfo | None:
-        """Return the person's time zone; None while it is unknown."""
+        """Return the person's time zone; None if it is unknown."""
         known = await self.parts.profiles.view(user, PRIVATE, self.parts.clock())
         return known.zone if known.profile.timezone else None
 
     async def unkept(self, *, user: User) -> list[Place]:
-        """Where the person wants nothing of theirs kept: places, or `PRIVATE`, which stands for anywhere."""
+        """Return the places where the person wants nothing kept; `PRIVATE` stands for everywhere."""
         return await self.parts.places.unkept(user)
 
     async def keep(self, wanted: bool, *, user: User, place: Where = None) -> None:
-        """Say whether what the person says in the place may be kept from now on; without a place, anywhere.
-        They are answered all the same. What was kept before stays until they forget it."""
+        """Set whether the person's messages in the place may be kept from now on; without a place,
+        everywhere. Replies are given either way. What was kept before stays until it is forgotten."""
         await self.parts.places.keep(user, place_of(place), self.parts.clock(), wanted=wanted)
 
     async def note_zone(self, zone: ShortText, *, user: User) -> None:
-        """Take the time zone that a chat platform or a browser tells of a person, unless they told one
-        themselves. One that cannot be read is left out."""
+        """Store the time zone that a chat platform or a browser reports, unless the person stated one. A zone
+        that cannot be read is ignored."""
         if not (zone and self.parts.settings.memory and await self.parts.places.keeps(user, PRIVATE)):
             return
         with suppress(ValueError):
@@ -96,18 +96,18 @@ class PeopleService:
             await self.parts.profiles.merge(user, PRIVATE, [entry])
 
     async def named(self, text: Text, *, user: User, place: Where = None) -> list[str]:
-        """The people whom the text names, of those who wrote where the user reads."""
+        """Return the people whom the text names, among those who wrote where the user may read."""
         return sorted(named(text, await self.parts.transcript.speakers.authors(audience_of(user, place))))
 
     async def alias(self, person: Name, other: Name, *, user: User, place: Where = None) -> Decision:
-        """Remember that a person has another name; a search for either finds what is known of both."""
+        """Remember that a person has another name. A search for either name then finds both."""
         content = also_called(person, other)
         if names_in(content) is None:
             raise BadInput("give two names that differ, each of at most four words")
         return await self.memories.remember(content, subjects=(person, other), user=user, place=place)
 
     async def aliases(self, *, user: User, place: Where = None) -> list[tuple[Memory, str, str]]:
-        """The memories that give a person another name, newest first, with the two names."""
+        """Return the memories that give a person another name, newest first, each with the two names."""
         known = await self.memories.list(user=user, place=place)
         return [(memory, *pair) for memory in known if (pair := names_in(memory.content))]
 
@@ -120,12 +120,12 @@ class PeopleService:
         raise NotFound(f"{person!r} is not known as {other!r} here; `hachi people aliases` shows who is")
 
     async def preview_erase(self, *, user: User) -> Mapping[str, int]:
-        """What `erase` would delete from the database now, by kind."""
+        """Count by kind what `erase` would delete from the database now."""
         return await self.erasure.preview(user)
 
     async def erase(self, *, user: User) -> Erased:
-        """Erase a person: everything of theirs, everywhere, for good, and look whether it is gone. Returns
-        the receipt. What they say meanwhile is taken up afterwards, as from somebody new."""
+        """Erase a person: delete everything of theirs for good, and verify that it is gone. Returns the
+        receipt. What they write meanwhile is handled afterwards, as from a new person."""
         return await self.erasure.erase(user)
 
     async def _set_mode(self, mode: str, user: User, place: Place) -> None:

@@ -27,8 +27,9 @@ class SessionService:
     database: Database
 
     async def user_of(self, session: ShortText, user: ShortText | None = None) -> str | None:
-        """Return whose session it is: a person's id, the id of a conversation, or a client's name for one.
-        With a `user` it is theirs or nobody's. None if it is nobody's, or may be that of several people."""
+        """Return the user of a session, given a user's id, a conversation's id, or a client's name for a
+        conversation. With a `user`, the session is theirs or nobody's. None if it is nobody's, or could be
+        several people's."""
         id, owner = conversations.c.id, conversations.c.user_id
         chats = id.startswith(f"chat:{quote(session, safe='')}:", autoescape=True)
         people = [

@@ -33,16 +33,15 @@ HOW_TO_NAME = "ENABLE_FORWARD_USER_INFO_HEADERS=true in Open WebUI, or `user` in
 
 
 class Figures:
-    """Counts what happens, for each person. Counting costs a turn nothing: the counts of this process are
-    added to the database when somebody reads them, by the schedule and at the end. A process that is killed
-    loses those that it has not added yet."""
+    """Counts events for each person. Counts are kept in memory and added to the database when they are read,
+    by the schedule, and at the end. A process that is killed loses what it has not added yet."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._counted: Counter[tuple[str, str]] = Counter()
 
     def count(self, user: str, counts: Mapping[str, int]) -> None:
-        """Count something that happened for this person; an empty name counts it for nobody."""
+        """Count events for this person; an empty name stands for nobody."""
         self._counted.update({(user, name): number for name, number in counts.items() if number})
 
     def forget(self, user: str) -> None:
@@ -50,7 +49,7 @@ class Figures:
         self._counted = Counter({key: n for key, n in self._counted.items() if key[0] != user})
 
     async def flush(self) -> None:
-        """Add the counts of this process to the database. Raises StoreUnavailable; the counts then stay."""
+        """Add this process's counts to the database. Raises StoreUnavailable, and keeps the counts then."""
         counted, self._counted = self._counted, Counter()
         if not counted:
             return
@@ -85,7 +84,7 @@ class CountedMemory:
 
 @dataclass(frozen=True, slots=True)
 class KnownPerson:
-    """Somebody of whom something is kept, and how much."""
+    """A person of whom something is stored, and how much."""
 
     user: str
     name: str = ""
@@ -102,7 +101,7 @@ class KnownPerson:
 
 @dataclass(frozen=True, slots=True)
 class WaitingForCalls:
-    """The consolidations whose owners have no calls left."""
+    """Consolidations whose owners have no model calls left."""
 
     jobs: int = 0
     until: datetime | None = None
@@ -128,7 +127,7 @@ class StatisticsService:
         return [CountedMemory(row.type, tuple(row.subjects), row.created_at) for row in rows]
 
     async def people(self) -> list[KnownPerson]:
-        """Return everybody who is known, in the order of their ids."""
+        """Return everybody of whom something is stored, ordered by id."""
         spoke = select(messages.c.user_id, func.count(), func.max(messages.c.sent_at))
         spoke = spoke.where(messages.c.role == "user", kept()).group_by(messages.c.user_id)
         held = memories.c.id == memory_owners.c.memory_id, is_active(), unexpired()
@@ -151,7 +150,7 @@ class StatisticsService:
         return [KnownPerson(user, names.get(user, ""), **found[user]) for user in sorted(found)]
 
     async def stored(self) -> Counter[str]:
-        """Return how many rows there are, without a look at what holds, which takes seconds."""
+        """Count rows quickly, without checking which memories are valid, which takes seconds."""
         waiting, given_up = await self.queue.counts()
         stored = {"work waiting": waiting, "work given up": given_up}
         for table in (memories, messages):

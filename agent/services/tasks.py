@@ -50,12 +50,12 @@ class TaskService:
         )
 
     async def forget(self, id: ShortText, *, user: User, place: Where = None) -> Forgotten:
-        """Forget a task, finished or not, by its id or the first characters of it, like
-        `pet.memories.forget` with its kind. Raises NotFound, and Unclear where several ids begin so."""
+        """Forget a task, open or finished, by its id or the beginning of it, as `pet.memories.forget` does
+        with its kind. Raises NotFound, and Unclear if several ids begin so."""
         where = place_of(place)
         task = await self.parts.tasks.named(user, id, place=where)
         return await self.forgetting.forget("task", task.id, user, where)
 
     async def list(self, *, user: User, place: Where = None, done: bool = False) -> list[Task]:
-        """The open tasks, newest first; with `done` the finished ones too."""
+        """Return the open tasks, newest first; with `done` the finished ones too."""
         return await self.parts.tasks.list(user, place_of(place), done=done)

@@ -26,10 +26,10 @@ class ErasureOutsideSql:
         return await self.parts.traces.places_of(user)
 
     async def clean(self, found: ErasureProgress) -> None:
-        """Blank the lines of the log, of the decisions and of the prompt history; delete the person's traces,
-        those of the places where they spoke; empty all others that show a row of theirs; clear caches.
-        Raises StoreUnavailable if the trace database cannot be reached, or if traces are written faster than
-        they are deleted; the erasure must then be run again."""
+        """Remove the person outside the database: blank their lines in the log, the decisions and the prompt
+        history; delete their traces and those of the places where they wrote; empty other traces that show a
+        row of theirs; clear caches. Raises StoreUnavailable if the database cannot be reached, or if traces
+        are written faster than they are deleted; run the erasure again then."""
         user, ids = found.user, frozenset(found.ids)
         logged = await asyncio.to_thread(blank_lines_of, self.parts.settings.home, user, ids)
         typed = await asyncio.to_thread(blank_typed, self.parts.settings.home, frozenset(found.texts))
@@ -76,8 +76,7 @@ _CACHED = type(functools.lru_cache(lambda: None))
 
 
 def _clear_bounded_caches() -> None:
-    """Clear bounded caches, which may hold the person's texts. Unbounded caches hold values that are computed
-    once."""
+    """Clear bounded caches, which may hold the person's texts. Unbounded caches hold constants."""
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] in ("agent", "memory", "tools"):
             for value in list(vars(module).values()):

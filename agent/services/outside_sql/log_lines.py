@@ -20,9 +20,9 @@ _OURS = ("event", "method")
 
 
 def blank_lines_of(home: Path, user: str | None, ids: Set[str]) -> int:
-    """Blank the lines of the log that are about the person or name one of these ids. From the file of
-    decisions take the person's lines, and the decisions that name one of these ids. With None as the person
-    no line is theirs. Returns how many lines changed."""
+    """Blank the log's lines that are about the person or contain one of these ids. In the file of decisions,
+    blank the person's lines and remove decisions that contain one of the ids. `user` None: only the ids
+    count. Returns how many lines changed."""
     named = re.compile(rf"(?<![\w./\\-]){re.escape(user or '')}(?![\w/\\-]|\.\w)")
 
     def log_line(line: bytes) -> bytes | None:
@@ -41,8 +41,8 @@ def _files(home: Path, name: str) -> list[Path]:
 
 
 def _is_about(text: str, user: str | None, named: re.Pattern[str]) -> bool:
-    """Whether a field of an event is the person, or a part of its path, or the message of a line names them:
-    loggers and files may have the same name."""
+    """Return whether a field of an event is the person or part of its path, or a line's message names them.
+    Logger and file names do not count."""
     if user is None:
         return False
     with suppress(ValueError):
@@ -57,8 +57,8 @@ def _is_about(text: str, user: str | None, named: re.Pattern[str]) -> bool:
 
 
 def _without_decisions(line: bytes, user: str | None, ids: Set[str]) -> bytes | None:
-    """Return a line of decisions without the person: empty if it is theirs, else without the decisions that
-    name one of these memories or messages. None if nothing changes."""
+    """Return a line of decisions without the person: empty if it is theirs, otherwise without the decisions
+    that name one of these ids. None if nothing changes."""
     try:
         event = json.loads(line)
         decisions = event["decisions"]
@@ -73,8 +73,8 @@ def _without_decisions(line: bytes, user: str | None, ids: Set[str]) -> bytes | 
 
 
 def _replace_lines(path: Path, change: Callable[[bytes], bytes | None]) -> int:
-    """Overwrite each line for which `change` returns another one, and fill it up with blanks. One that would
-    not fit is blanked."""
+    """Overwrite each line for which `change` returns another, padded with blanks. A longer replacement is
+    blanked."""
     changed = 0
     for start, line in _lines(path):
         new = change(line)

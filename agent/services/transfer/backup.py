@@ -59,9 +59,9 @@ def back_up(home: Path, databases: Mapping[str, Path], target: Path, progress: P
 def restore(
     home: Path, databases: Mapping[str, Path], source: Path, *, replace: bool, progress: Progress
 ) -> list[Path]:
-    """Check the backup, then bring it back; with `replace` also over what is there. Raises BadInput for a
-    folder that is no backup or a home that has data, and StoreUnavailable if a process uses it; then nothing
-    is changed."""
+    """Check the backup, then restore it; with `replace` also over existing data. Raises BadInput for a folder
+    that is no backup or a home that has data, and StoreUnavailable if a process uses it. Nothing is changed
+    then."""
     files = _checked(source)
     targets = {file.name: databases.get(file.name, home / file.name) for file in files}
     there = [path for path in targets.values() if path.suffix == ".db" and path.exists()]
@@ -90,7 +90,7 @@ def restore(
 
 
 def _checked(source: Path) -> list[Path]:
-    """Return the files of a backup, undamaged."""
+    """Return the files of a backup. Raises BadInput or StoreUnavailable if one is damaged."""
     files = [source / name for name in (*DATABASES, *OTHERS) if (source / name).exists()]
     if not any(file.suffix == ".db" for file in files):
         raise BadInput(f"{source} holds no {DATABASES[0]}, so it is no backup")
@@ -107,7 +107,7 @@ _WAL = b"\x02\x02"
 
 
 def _copy_database(path: Path, copy: Path) -> None:
-    """Copy the database as it is at one moment, with what its log holds."""
+    """Copy the database as of one moment, including its write-ahead log."""
     uri = read_only_uri(path)
     try:
         with closing(sqlite3.connect(uri or path, timeout=BUSY_SECONDS, uri=bool(uri))) as database:
@@ -134,8 +134,8 @@ _FOREIGN = """
 
 def _require_sound(path: Path) -> None:
     """Raise StoreUnavailable for a damaged database, and BadInput for one that a newer version wrote, that
-    was copied by hand, or that has more than Hachi's tables: what is in it would run, or be kept, in the
-    home that it is brought back to."""
+    was copied by hand, or that has tables or triggers that are not Hachi's: they would become part of the
+    restored home."""
     given = {
         "tables": json.dumps([*metadata.tables, "alembic_version"]),
         "view": VIEW,
@@ -161,7 +161,7 @@ def _require_sound(path: Path) -> None:
 
 
 def _require_ours(path: Path) -> None:
-    """Raise BadInput before another program's database. A damaged one may be Hachi's."""
+    """Raise BadInput for another program's database. A damaged file may be Hachi's, and passes."""
     uri = f"{path.absolute().as_uri()}?mode=ro"
     with suppress(sqlite3.DatabaseError), closing(sqlite3.connect(uri, uri=True)) as database:
         if database.execute(FOREIGN).fetchone()[0]:
@@ -169,8 +169,8 @@ def _require_ours(path: Path) -> None:
 
 
 def require_unused(path: Path) -> None:
-    """Raise StoreUnavailable if another process has the database open. Only the last connection may end the
-    write-ahead log, which brings what it holds into the file."""
+    """Raise StoreUnavailable if another process has the database open. Closing the last connection merges the
+    write-ahead log into the file."""
     try:
         with closing(sqlite3.connect(path, timeout=0)) as database:
             [mode] = database.execute("PRAGMA journal_mode=DELETE").fetchone()

@@ -80,8 +80,8 @@ async def export_person(
 async def export_place(
     database: Database, store: MemoryStore, now: datetime, place: Place | str | None, user: str
 ) -> dict[str, Any]:
-    """Return the memories and messages of a place, each with whose it is, so that `import` restores them.
-    What is known around the place or inside it is not part of it."""
+    """Return the memories and messages of a place, each with its user, so that `import` can attribute them.
+    Places around it and inside it are not included."""
     where = place_of(place)
     audience = audience_of(user, where)
     found = [m for m in await store.newest(audience, now) if where.key in m.owners]
@@ -97,7 +97,7 @@ async def export_place(
 
 
 def _own(memory: Memory) -> dict[str, Any]:
-    """Return the memory without whose it is: who reads it in may be called otherwise."""
+    """Return the memory without its user: the importer may have another id."""
     return {name: value for name, value in _plain(memory_json(memory)).items() if name != "user"}
 
 
@@ -107,12 +107,12 @@ def _document(now: datetime, user: str, place: str, parts: dict[str, Any]) -> di
 
 
 async def _messages(database: Database, *said: ColumnElement[bool]) -> list[dict[str, Any]]:
-    """Return the messages that are kept, in order, each with whose it is and where it was said."""
+    """Return the kept messages in order, each with its user and place."""
     return await _rows(database, messages, (*_MESSAGE, "user_id", *_TALK), *said, kept(), order="seq")
 
 
 async def _conversations(database: Database, user: str) -> list[dict[str, Any]]:
-    """Return what the person said and was answered, by conversation."""
+    """Return the person's messages and the replies to them, by conversation."""
     found: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     async for line in unhurried(await _messages(database, messages.c.user_id == user)):
         found[line["place"], line["conversation_id"]].append({field: line[field] for field in _MESSAGE})
@@ -142,7 +142,8 @@ async def _sources(database: Database, audience: Audience) -> dict[str, list[str
 
 
 def _owners(memory: Memory, place: Place) -> list[str]:
-    """Return who owns the memory, without other places: the file does not say what is known there."""
+    """Return the memory's owners without other places, so that the file does not reveal what is known
+    there."""
     return sorted(owner for owner in memory.owners if owner == place.key or owner.startswith("user:"))
 
 

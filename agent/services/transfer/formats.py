@@ -39,7 +39,7 @@ UNREADABLE = (BadInput, AttributeError, KeyError, IndexError, TypeError, ValueEr
 
 @dataclass(frozen=True, slots=True)
 class Conversations:
-    """The messages of an export in order, and a line for each part of it that cannot be read."""
+    """The messages of an export in order, and one line for each part that cannot be read."""
 
     messages: list[Message]
     unreadable: list[str]
@@ -47,8 +47,7 @@ class Conversations:
 
 @checks_call
 def read_json(data: str | bytes) -> Any:
-    """Return JSON, the list of what stands on the lines, or the conversations of an archive. Raises
-    BadInput."""
+    """Parse JSON, JSON Lines, or the conversations of a zip archive. Raises BadInput."""
     if isinstance(data, bytes) and data.startswith(b"PK\x03\x04"):
         return _unpack(data)
     try:
@@ -61,7 +60,7 @@ def read_json(data: str | bytes) -> Any:
 
 
 def messages_in(given: Any, user: str) -> Conversations | None:
-    """Return the messages of an export of another program; None if it is none."""
+    """Return the messages of another program's export; None if it is none."""
     entries = given if isinstance(given, list) else [given]
     readers = [_reader_of(entry) for entry in entries]
     if not any(readers):
@@ -108,7 +107,7 @@ def what_is_wrong(error: Exception) -> str:
 
 
 def _unpack(data: bytes) -> list[Any]:
-    """Return what the `conversations….json` files of an archive hold, as one list."""
+    """Return the contents of an archive's `conversations….json` files as one list."""
     try:
         with ZipFile(BytesIO(data)) as archive:
             files = [
@@ -138,7 +137,7 @@ def _reader_of(entry: Any) -> Any:
 
 
 def _take(message: Message | Exception, name: str, read: Conversations) -> None:
-    """Add a message to those that were read, or a line about it to those that cannot be."""
+    """Append the message to those read, or a line about it to those that cannot be read."""
     try:
         if isinstance(message, Exception):
             raise message
@@ -149,7 +148,7 @@ def _take(message: Message | Exception, name: str, read: Conversations) -> None:
 
 
 def _mem0(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a memory. One with an `expiration_date` holds until that day ends."""
+    """Return the fields of a memory. An `expiration_date` is valid until the end of that day."""
     ends = entry.get("expiration_date")
     if isinstance(ends, str) and len(ends) == len("2027-01-05"):
         ends = datetime.combine(date.fromisoformat(ends), time.max, UTC).isoformat()
@@ -162,8 +161,8 @@ def _mem0(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _last_branch(nodes: Nodes, leaf: Any, parent: str, sent_at: Callable[[Any], str]) -> Nodes:
-    """Return the nodes from the first to `leaf`, following the field `parent`; where the leaf is not known,
-    the branch with the latest node."""
+    """Return the nodes from the first to `leaf`, following `parent`; if the leaf is unknown, the branch with
+    the latest node."""
     if isinstance(leaf, str) and leaf in nodes:
         return _branch(nodes, leaf, parent)
     parents = {str(node.get(parent)) for node in nodes.values()}
@@ -172,7 +171,7 @@ def _last_branch(nodes: Nodes, leaf: Any, parent: str, sent_at: Callable[[Any], 
 
 
 def _branch(nodes: Nodes, leaf: str, parent: str) -> Nodes:
-    """Return the nodes from the first to `leaf`; where a parent is missing, those before its child too."""
+    """Return the nodes from the first to `leaf`. If a parent is missing, include those before its child."""
     path: Nodes = {}
     at: Any = leaf
     while isinstance(at, str) and at in nodes and at not in path:

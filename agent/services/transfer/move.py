@@ -137,7 +137,7 @@ async def _count(database: Database, table: Table) -> int:
 
 
 def _key(database: Database, table: Table) -> list[ColumnElement[Any]]:
-    """The table's key, such that every database sorts by it in the same order: texts by their bytes."""
+    """Return the table's key columns such that every database sorts them alike: texts by their bytes."""
     return [
         column.collate("C") if isinstance(column.type, String) and not database.sqlite else column
         for column in table.primary_key
@@ -153,7 +153,7 @@ async def _last(database: Database, table: Table) -> Sequence[Any] | None:
 async def _pages(
     database: Database, table: Table, after: Sequence[Any] | None = None
 ) -> AsyncIterator[Sequence[Row[Any]]]:
-    """Yield the rows in the order of their key, those behind the key `after`."""
+    """Yield the rows ordered by key, beginning after the key `after`."""
     key = _key(database, table)
     query = select(table).order_by(*key).limit(ROWS_AT_ONCE)
     while True:

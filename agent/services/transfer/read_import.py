@@ -46,15 +46,15 @@ class ParsedImport:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """How many of what was read are new."""
+    """How many of the imported rows are new."""
 
     messages: int
     memories: int
 
 
 def checked_import(parsed: ParsedImport, user: str, place: Place, for_others: bool) -> Place:
-    """Return the place that the import goes to. Raises BadInput for one that it cannot go to, for a message
-    that the file does not attribute, and for what is somebody else's unless `for_others` allows it."""
+    """Return the place to import into. Raises BadInput if it cannot be imported there, if a message has no
+    user, or if messages are other people's and `for_others` is not set."""
     if not parsed.place.private:
         if place not in (PRIVATE, parsed.place):
             raise BadInput(
@@ -70,15 +70,15 @@ def checked_import(parsed: ParsedImport, user: str, place: Place, for_others: bo
 
 
 def speaks_for(parsed: ParsedImport, user: str, place: Place) -> list[str]:
-    """Return who else would have said what the file holds."""
+    """Return the other people to whom the file attributes messages."""
     if parsed.place.private and place.private:
         return []
     return sorted({str(entry["user"]) for entry in parsed.messages if "user" in entry} - {user, ""})
 
 
 def _require_speakers(messages: Sequence[Mapping[str, Any]], user: str) -> None:
-    """Raise BadInput for a message in a place that would become the importer's, though somebody else wrote
-    it."""
+    """Raise BadInput for a message in a place that would be attributed to the importer although somebody else
+    wrote it."""
     for number, entry in enumerate(messages, start=1):
         if "user" not in entry and entry.get("role") != "assistant" and entry.get("author") != user:
             raise BadInput(

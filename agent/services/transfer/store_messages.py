@@ -31,7 +31,7 @@ Read = Sequence[tuple[Message, str]]
 
 
 async def read_messages(messages: Sequence[Mapping[str, Any]], target: TurnRequest) -> Read:
-    """Parse the messages. Those without an id have an empty one. Raises BadInput."""
+    """Parse the messages; those without an id get an empty one. Raises BadInput."""
     return [_message(given, at, target) async for at, given in unhurried(enumerate(messages))]
 
 
@@ -43,8 +43,8 @@ async def store_messages(
     target: TurnRequest,
     progress: Progress | None = None,
 ) -> int:
-    """Store what was read of the messages, in order, but what is there already or was forgotten. Calls
-    `progress` with the number of each batch. Returns how many are new."""
+    """Store the messages in order, except for those that exist already or were forgotten. Calls `progress`
+    with the size of each batch. Returns how many are new."""
     read = await _with_ids(database, read, messages, target)
     new = 0
     for start in range(0, len(read), MESSAGES_AT_ONCE):
@@ -68,8 +68,8 @@ async def store_messages(
 async def _with_ids(
     database: Database, read: Read, given: Sequence[Mapping[str, Any]], target: TurnRequest
 ) -> Read:
-    """Give each message without an id the same one in every import, made from all that it says with a
-    random key of its speaker: the id of a forgotten message tells nobody what was forgotten."""
+    """Give each message without an id one that is the same in every import: a hash of its content with its
+    user's random key, so that the id of a forgotten message does not reveal its text."""
     keys = await person_keys(database, {who for message, who in read if not message.id}, target.sent_at)
     told: Counter[tuple[str, str]] = Counter()
     found = []
@@ -87,7 +87,7 @@ async def _with_ids(
 
 
 def _message(given: Mapping[str, Any], at: int, incoming: TurnRequest) -> tuple[Message, str]:
-    """Return the message, and the user who wrote it or got the reply."""
+    """Return the message, and the user who wrote it or received the reply."""
     try:
         author, text, sent_at = str(given["author"]), str(given["text"]), given["sent_at"]
     except KeyError as error:
@@ -107,8 +107,8 @@ def _message(given: Mapping[str, Any], at: int, incoming: TurnRequest) -> tuple[
 
 
 def _within(incoming: TurnRequest, given: Mapping[str, Any], at: int) -> TurnRequest:
-    """Return the request with the user and the conversation that a message of a place names; in private with
-    the one of the person's own that `formats` names."""
+    """Return the request with the user and conversation that a message names: in a place the given ones, in
+    private the conversation that `formats` names."""
     if incoming.place.private:
         chat = None if incoming.conversation else storable(str(given.get("chat") or ""))
         named = conversation_id(incoming.user, chat)
