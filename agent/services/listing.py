@@ -50,7 +50,7 @@ class ListService:
     parts: ListParts
 
     async def _zone(self, user: str, place: Where) -> tzinfo:
-        """Return the person's time zone; a default if it is unknown."""
+        """Return the person's time zone; this machine's if it is unknown."""
         return await self.parts.profiles.zone(user, place_of(place), self.parts.clock())
 
     async def get(self, id: MemoryId, *, user: User, place: Where = None) -> Memory:
