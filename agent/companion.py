@@ -28,8 +28,8 @@ from agent.types import Reply, TurnOptions, TurnRequest
 from agent.types.answer_types import value_of, with_form
 from agent.types.arguments import (
     Argument,
+    InvalidValue,
     Limit,
-    Refused,
     Seconds,
     ShortText,
     ShortTexts,
@@ -66,7 +66,7 @@ UNASKED_SECONDS = 180.0
 
 def _clock(value: object) -> Clock:
     if not callable(value):
-        raise Refused(value, "no function")
+        raise InvalidValue(value, "no function")
     moment_of(value())
     return value
 

@@ -25,7 +25,7 @@ from agent.services.transfer.read_import import parse_import
 from agent.surfaces.http.application import app
 from agent.surfaces.web.application import app as console
 from agent.surfaces.web.application import beside
-from agent.types.client import ClientTurn, Said
+from agent.types.client import ClientTurn, MessageItem
 from hachi import Companion
 
 BAR, TICK = 40.0, 0.002
@@ -107,7 +107,7 @@ async def _(pet: Companion, size: int) -> Act:
 async def _(pet: Companion, size: int) -> Act:
     same = [{"author": "ana", "text": "again", "sent_at": WHEN, "conversation": "c"} for _ in range(size)]
     await said(pet, same, place="acme/hall")
-    client = ClientTurn(history=tuple(Said("user", "again") for _ in range(size)))
+    client = ClientTurn(history=tuple(MessageItem("user", "again") for _ in range(size)))
     where = {"user": "ana", "place": "acme/hall", "conversation": "c"}
     return lambda: pet.respond("again", client=client, **where)
 

@@ -17,7 +17,7 @@ from agent.turn.context.user_snippet import line, moment
 from agent.types import Occasion, Reply, TurnRequest
 from agent.types.arguments import User
 from agent.types.checks import checks_arguments
-from agent.types.meanings import require_kept
+from agent.types.meanings import require_consent
 from memory.audience import PRIVATE, Audience, user_key
 from memory.errors import NotFound
 from memory.people import check_ins
@@ -78,7 +78,7 @@ class CheckInService:
         """Say whether the person wants to be asked, in private, how things went that they told of in private.
         With a no, what is planned goes. Raises BadInput where nothing of theirs is kept."""
         if wanted:
-            await require_kept(self.parts.places, user, PRIVATE)
+            await require_consent(self.parts.places, user, PRIVATE)
         await self.parts.check_ins.want(user, self.parts.clock(), wanted=wanted)
 
     async def list(self, *, user: User) -> list[CheckIn]:

@@ -16,7 +16,7 @@ from typing import Any
 import httpx2
 
 from agent.models.wire.out import with_pictures
-from agent.types.client import ClientTurn, Item, Said
+from agent.types.client import ClientTurn, Item, MessageItem
 from memory.process.spans import new_id
 
 PICTURES: ContextVar[Mapping[str, memoryview]] = ContextVar("pictures", default={})  # noqa: B039 - never changed
@@ -51,7 +51,9 @@ def pictures_apart(client: ClientTurn | None) -> Iterator[ClientTurn | None]:
 
     def marked(items: Sequence[Item]) -> tuple[Item, ...]:
         return tuple(
-            replace(one, images=tuple(map(mark, one.images))) if isinstance(one, Said) and one.images else one
+            replace(one, images=tuple(map(mark, one.images)))
+            if isinstance(one, MessageItem) and one.images
+            else one
             for one in items
         )
 

@@ -138,7 +138,7 @@ def output_of(call: Span) -> list[Any]:
     return _ITEMS.validate_python(items)
 
 
-def tools_told(told: Mapping[str, Any]) -> list[Tool]:
+def described_tools(told: Mapping[str, Any]) -> list[Tool]:
     """Return the tools of which a trace says what the model was told; they only answer as recorded."""
 
     async def nobody(*_: Any) -> ToolResult:

@@ -17,13 +17,13 @@ from agent.background.consolidation_questions import extract_memory_updates, quo
 from agent.companion import Companion
 from agent.errors import BadInput
 from agent.models.choice.choose import ChosenModel
-from agent.replay.cassette import RecordedModel, context_of, decide_again, recorded_tools, tools_told
+from agent.replay.cassette import RecordedModel, context_of, decide_again, described_tools, recorded_tools
 from agent.settings import Settings
 from agent.tracing.differences import Difference, differences
 from agent.tracing.serialization import Serializer, read_trace
 from agent.tracing.setup import made_by, redaction_of
-from agent.tracing.trace import Trace, TraceWithJobs, given_of
-from agent.tracing.why.gates import Asked
+from agent.tracing.trace import Trace, TraceWithJobs, shown_ids
+from agent.tracing.why.gates import Question
 from agent.tracing.why.memories import why
 from agent.turn.context.gather import BuiltContext
 from agent.turn.context.persona import read_persona
@@ -50,7 +50,7 @@ class ReplayOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class ReplayResult:
     before: TraceWithJobs
     after: Trace
     """The replayed turn."""
@@ -72,7 +72,7 @@ class Replayed:
         return not all(one.cause for one in self.differences)
 
 
-async def replay(pet: Companion, whole: TraceWithJobs, options: ReplayOptions | None = None) -> Replayed:
+async def replay(pet: Companion, whole: TraceWithJobs, options: ReplayOptions | None = None) -> ReplayResult:
     """Run the turn and the work after it again; of a live model the turn alone. Writes nothing, and asks no
     model before a fork. Raises BadInput if the turn cannot be replayed."""
     options = options or ReplayOptions()
@@ -91,7 +91,7 @@ async def replay(pet: Companion, whole: TraceWithJobs, options: ReplayOptions | 
         after = await run_turn(trace, replace(built, prompt=prompt), settings, asks, tools, turn)
     finally:
         await chosen.close()
-    found = [one async for one in found_otherwise(pet, trace, after)] if reading else []
+    found = [one async for one in search_differences(pet, trace, after)] if reading else []
     if live and built.prompt.client.shows_pictures:
         found.append(
             Difference("the pictures", "are not in the trace, so the model is not shown them", "", "")
@@ -99,9 +99,9 @@ async def replay(pet: Companion, whole: TraceWithJobs, options: ReplayOptions | 
     found += differences(trace, after)
     if whole.jobs and not live:
         consolidating = await parts.models.consolidating()
-        found += [one async for one in work_otherwise(whole, settings, consolidating, tools)]
+        found += [one async for one in job_differences(whole, settings, consolidating, tools)]
     ordered = sorted(dict.fromkeys(found), key=lambda one: not one.cause)
-    return Replayed(whole, after, tuple(ordered), options)
+    return ReplayResult(whole, after, tuple(ordered), options)
 
 
 def answered_by(chosen: ChosenModel, model: Model, *, retries: bool = False) -> ChosenModel:
@@ -110,7 +110,7 @@ def answered_by(chosen: ChosenModel, model: Model, *, retries: bool = False) -> 
     return replace(chosen, fallback=replace(chosen.fallback or chosen, model=model, fallback=None))
 
 
-async def found_otherwise(pet: Companion, before: Trace, after: Trace) -> AsyncIterator[Difference]:
+async def search_differences(pet: Companion, before: Trace, after: Trace) -> AsyncIterator[Difference]:
     """Yield the memories that only one of the two turns was given, each with the gate at which the other one
     ended."""
     now = pet.clock()
@@ -119,7 +119,7 @@ async def found_otherwise(pet: Companion, before: Trace, after: Trace) -> AsyncI
     for ids, other in ((then - at_present, today), (at_present - then, before)):
         for id in sorted(ids):
             with suppress(NotFound):  # a message
-                [one] = await why(pet.components.database, Asked(now, None, other), id)
+                [one] = await why(pet.components.database, Question(now, None, other), id)
                 gate, text = one.stopped_at, one.content or "(forgotten)"
                 what = f"{gate.name}: {gate.value}" if gate else "differs"
                 if other is today:
@@ -129,10 +129,10 @@ async def found_otherwise(pet: Companion, before: Trace, after: Trace) -> AsyncI
 
 
 def _given_ids(trace: Trace) -> set[str]:
-    return {id for search in trace.spans("search") for id in given_of(search)}
+    return {id for search in trace.spans("search") for id in shown_ids(search)}
 
 
-async def work_otherwise(
+async def job_differences(
     whole: TraceWithJobs, settings: Settings, consolidating: ChosenModel, tools: Sequence[Tool]
 ) -> AsyncIterator[Difference]:
     """Do the work after the turn again, and yield what differs in it."""
@@ -169,14 +169,14 @@ async def _consolidate_again(
 
 
 @dataclass(frozen=True, slots=True)
-class NotReplayed:
+class ReplayFailure:
     id: str
     why: str
 
 
 async def replay_each(
     pet: Companion, turns: Iterable[str | TraceWithJobs], options: ReplayOptions | None = None
-) -> AsyncIterator[Replayed | NotReplayed]:
+) -> AsyncIterator[ReplayResult | ReplayFailure]:
     """Replay turns, by their ids or as they were read from a file, one after the other. What cannot be
     replayed says why."""
     for one in turns:
@@ -184,13 +184,13 @@ async def replay_each(
             whole = await pet.traces.get_with_jobs(one, pet.clock()) if isinstance(one, str) else one
             yield await replay(pet, whole, options)
         except (BadInput, NotFound) as error:
-            yield NotReplayed(one if isinstance(one, str) else one.trace.id, str(error))
+            yield ReplayFailure(one if isinstance(one, str) else one.trace.id, str(error))
 
 
-def causes(replayed: Iterable[Replayed]) -> list[tuple[str, int, int]]:
+def causes(replayed: Iterable[ReplayResult]) -> list[tuple[str, int, int]]:
     """Return each first difference, with how many turns it is the first of, and how many of these went
     otherwise; the most frequent first."""
-    turns = defaultdict[str, list[Replayed]](list)
+    turns = defaultdict[str, list[ReplayResult]](list)
     for one in replayed:
         for first in one.differences[:1]:
             turns[f"{first.where} {first.what}"].append(one)
@@ -210,7 +210,7 @@ async def run_turn(
     recorded turn did. Nothing of the answer is stored."""
     streamed = any("first" in call.data for call in trace.spans("call"))
     turn = turn or tool_context(trace, built)
-    others = tools_told(trace.root.data.get("servers_tools") or {})  # no server is asked
+    others = described_tools(trace.root.data.get("servers_tools") or {})  # no server is asked
     others = [*recorded_tools(others, trace, settings.importance_floor, live=True)]
 
     async def run() -> None:

@@ -14,11 +14,11 @@ from typing import Any
 
 from agent.companion import Companion
 from agent.models.choice.choose import choose_model
-from agent.replay.cassette import RecordedModel, context_of, recorded_tools, tools_told
-from agent.replay.replay import answered_by, run_turn, tool_context, work_otherwise
+from agent.replay.cassette import RecordedModel, context_of, described_tools, recorded_tools
+from agent.replay.replay import answered_by, job_differences, run_turn, tool_context
 from agent.settings import Settings, as_named_now
 from agent.tracing.differences import Difference, differences
-from agent.tracing.render.export import read_exported, trace_json
+from agent.tracing.render.export import read_export, trace_json
 from agent.tracing.render.text import json_text, parsed_json
 from agent.tracing.trace import Trace, TraceWithJobs, read_data
 from memory.audience import Place
@@ -60,7 +60,7 @@ def take_again(file: Path) -> TurnAgain:
     """Replay the turn in an exported file with today's code and prompts and the recorded settings, without
     network or key. Raises ValueError for another file."""
     text = file.read_text(encoding="utf-8")
-    whole, *_ = read_exported(text)
+    whole, *_ = read_export(text)
     return asyncio.run(_taken_again(whole, json.loads(text)[0].get("finds")))
 
 
@@ -82,7 +82,7 @@ async def _taken_again(whole: TraceWithJobs, finds: list[list[str]] | None) -> T
         trace, built, settings, answered_by(asked(trace), RecordedModel.of_turn(trace)), tools
     )
     found = differences(trace, after)
-    found += [one async for one in work_otherwise(whole, settings, asked(*whole.jobs), tools)]
+    found += [one async for one in job_differences(whole, settings, asked(*whole.jobs), tools)]
     found += _finds_otherwise(finds, await search_again(trace)) if finds is not None else []
     found = [one for one in dict.fromkeys(found) if not one.where.endswith(FOR_SERVERS)]
     prompts, versions = (trace.made_by.get(part) or () for part in ("prompts", "versions"))
@@ -105,7 +105,7 @@ def _others(trace: Trace) -> list[Tool]:
     """Return the tools of the program in which the turn was taken, as it was told of them then."""
     ours = {tool.name for tool in TOOLS}
     told = trace.made_by.get("tools") or {}
-    return tools_told({name: one for name, one in told.items() if name not in ours})
+    return described_tools({name: one for name, one in told.items() if name not in ours})
 
 
 async def make_test(whole: TraceWithJobs) -> dict[str, str]:

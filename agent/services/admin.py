@@ -27,7 +27,7 @@ class HealthService:
     parts: "Components"
 
     @property
-    def left_alone(self) -> list[str]:
+    def unavailable(self) -> list[str]:
         """Return what this process does not call now: servers that keep failing, and the program's tools
         while all of their threads are in use."""
         breakers = {**self.parts.breakers, **self.parts.extensions.breakers}

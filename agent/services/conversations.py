@@ -10,7 +10,7 @@ from pydantic import BeforeValidator
 
 from agent.services.forgetting import ForgetService
 from agent.services.transfer.export import export_person, export_place
-from agent.services.transfer.read_import import Imported, ParsedImport, checked_import, speaks_for
+from agent.services.transfer.read_import import ImportReceipt, ParsedImport, checked_import, speaks_for
 from agent.services.transfer.store_messages import read_messages, store_messages
 from agent.types import TurnRequest
 from agent.types.arguments import (
@@ -169,7 +169,7 @@ class ConversationService:
         place: Where = None,
         progress: Progress | None = None,
         for_others: bool = False,
-    ) -> Imported:
+    ) -> ImportReceipt:
         """Store what `parse_import` read of an export or a transcript. Calls `progress` for each row. Returns
         how many are new. What was forgotten since stays forgotten: messages, and facts of which one is the
         evidence. Raises BadInput, also for a message or a place that the file does not attribute, and for
@@ -183,7 +183,7 @@ class ConversationService:
         decisions = await remember_many(self.parts.writer, facts, progress)
         new = sum(decision.action in ("add", "replace") for decision in decisions)
         await self.parts.sync.try_to_catch_up()
-        return Imported(messages, new)
+        return ImportReceipt(messages, new)
 
     def others_in(self, parsed: ParsedImport, *, user: User, place: Where = None) -> list[str]:
         """Return the other people to whom the import attributes messages."""

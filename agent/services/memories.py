@@ -40,9 +40,9 @@ from agent.types.meanings import (
     audience_of,
     bound_of,
     draft_of,
+    place_of_correction,
     position_of,
-    require_kept,
-    told_in,
+    require_consent,
 )
 from memory.audience import Place
 from memory.errors import NotFound
@@ -171,7 +171,7 @@ class MemoryService(ListService):
         author: str | None = None,
     ) -> Decision:
         await self.erasure.finished(user)
-        await require_kept(self.parts.places, user, where)
+        await require_consent(self.parts.places, user, where)
         if author is not None:
             await self.parts.transcript.note_name(user, author, where)
         origin = Provenance(
@@ -227,7 +227,7 @@ class MemoryService(ListService):
         }
         stated = {name: fields.pop(name) for name in HOW_STATED if name in fields}
         draft = Draft(content, replaces=old.id, for_good=True, **fields)
-        return await self._note(draft, user, told_in(old, user, place_of(place)), **stated)
+        return await self._note(draft, user, place_of_correction(old, user, place_of(place)), **stated)
 
     async def forget(
         self,

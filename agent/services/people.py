@@ -11,7 +11,7 @@ from agent.services.memories import MemoryService
 from agent.types import TurnRequest
 from agent.types.arguments import Name, ShortText, Text, User, Where, place_of
 from agent.types.checks import checks_arguments
-from agent.types.meanings import audience_of, require_kept
+from agent.types.meanings import audience_of, require_consent
 from memory.audience import PRIVATE, Audience, Place
 from memory.errors import NotFound
 from memory.facts.aliases import also_called, names_in
@@ -59,7 +59,7 @@ class PeopleService:
         field `mode` says what the conversation is for: companion, study or work."""
         where = place_of(place)
         await self.erasure.finished(user)
-        await require_kept(self.parts.places, user, where)
+        await require_consent(self.parts.places, user, where)
         text = "" if value is None else str(value)
         if field.strip().lower() == "mode":
             await self._set_mode(text.strip().lower(), user, where)

@@ -83,7 +83,7 @@ class CountedMemory:
 
 
 @dataclass(frozen=True, slots=True)
-class KnownPerson:
+class PersonFigures:
     """A person of whom something is stored, and how much."""
 
     user: str
@@ -126,7 +126,7 @@ class StatisticsService:
         rows = await self.database.rows(query.where(held, unexpired()), {"now": self.clock()})
         return [CountedMemory(row.type, tuple(row.subjects), row.created_at) for row in rows]
 
-    async def people(self) -> list[KnownPerson]:
+    async def people(self) -> list[PersonFigures]:
         """Return everybody of whom something is stored, ordered by id."""
         spoke = select(messages.c.user_id, func.count(), func.max(messages.c.sent_at))
         spoke = spoke.where(messages.c.role == "user", kept()).group_by(messages.c.user_id)
@@ -147,7 +147,7 @@ class StatisticsService:
                     if name == "tasks" or owner.startswith("user:"):
                         found.setdefault(owner.removeprefix("user:"), {})[name] = number
         names = await Transcript(self.database).speakers.names(found)
-        return [KnownPerson(user, names.get(user, ""), **found[user]) for user in sorted(found)]
+        return [PersonFigures(user, names.get(user, ""), **found[user]) for user in sorted(found)]
 
     async def stored(self) -> Counter[str]:
         """Count rows quickly, without checking which memories are valid, which takes seconds."""

@@ -7,7 +7,7 @@ from agent.errors import BadInput
 from agent.services.forgetting import ForgetService
 from agent.types.arguments import DueTime, ShortText, Status, Text, User, Where, place_of
 from agent.types.checks import checks_arguments
-from agent.types.meanings import due_of, require_kept
+from agent.types.meanings import due_of, require_consent
 from memory.people.tasks import Change
 from memory.records import Forgotten, Task
 
@@ -42,7 +42,7 @@ class TaskService:
         where = place_of(place)
         if id is None and not description.strip():
             raise BadInput("description: say what is to be done, or give the id of a task")
-        await require_kept(self.parts.places, user, where)
+        await require_consent(self.parts.places, user, where)
         now = self.parts.clock()
         zone = await self.parts.profiles.zone(user, where, now) if isinstance(due, str) else None
         return await self.parts.tasks.update(

@@ -15,7 +15,7 @@ from itsdangerous import BadData, URLSafeSerializer
 
 from agent.companion import Companion
 from agent.turn.context.user_snippet import line
-from agent.types.records_json import goes_with
+from agent.types.records_json import describe_cascade
 from memory.process.spans import new_id
 from memory.records import ForgetCandidate
 from memory.sql.keys import person_key, person_keys
@@ -69,7 +69,7 @@ async def forget_page(pet: Companion, user: str, base: str, found: Sequence[Forg
     if not found:
         return NOTHING
     link = await link_to(pet, user, base, forget_path(found))
-    told = ((line(one.content, LONGEST), goes_with(one)) for one in found)
+    told = ((line(one.content, LONGEST), describe_cascade(one)) for one in found)
     lines = [f"- {text} ({also})" if also else f"- {text}" for text, also in told]
     asks = f"[Choose what to forget]({link}) within ten minutes. Nothing is forgotten before you confirm it."
     return "\n".join(["You told this:", *lines, "", asks])

@@ -19,7 +19,7 @@ _TEXT = "(a text)"
 """Stands where a text is left out."""
 
 
-def stated(arguments: Mapping[str, Any], *, texts: bool) -> dict[str, Any]:
+def call_arguments(arguments: Mapping[str, Any], *, texts: bool) -> dict[str, Any]:
     """The arguments as JSON, without the user and the place, which the trace names anyway. Without `texts`
     only numbers, times and ids are told."""
     left_out = ("self", "user", "place")
@@ -39,7 +39,7 @@ def _told(value: Any, texts: bool) -> Any:
     return value.isoformat() if hasattr(value, "isoformat") else f"({type(value).__name__})"
 
 
-def stated_place(place: object) -> Place:
+def place_or_private(place: object) -> Place:
     """The place that is named; a private conversation where it cannot be read."""
     with suppress(BadInput):
         return place_of(place)

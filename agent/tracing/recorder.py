@@ -16,8 +16,8 @@ from typing import Any, Protocol
 from uuid import uuid4
 
 from agent.errors import HachiError, ModelError
-from agent.tracing.calls import ids_of, stated, stated_place
-from agent.tracing.serialization import Serializer, Stored
+from agent.tracing.calls import call_arguments, ids_of, place_or_private
+from agent.tracing.serialization import Serializer, StoredTrace
 from agent.tracing.store.traces import Traces
 from agent.tracing.trace import CALL, TURN, Summary, place_key
 from agent.types import Reply, TurnRequest
@@ -52,7 +52,7 @@ BATCH = 50
 WRITE_TIMEOUT, FLUSH_TIMEOUT = 10.0, 2.0
 
 
-Returned = Callable[[object], None]
+NoteResult = Callable[[object], None]
 
 
 class Listener(Protocol):
@@ -103,7 +103,7 @@ class TraceRecording:
         return self.about.user == user or (bool(self.about.place) and inside)
 
 
-_Serialized = tuple[TraceRecording, Stored]
+_Serialized = tuple[TraceRecording, StoredTrace]
 """A trace that is ready to be written."""
 _Due = tuple[TraceRecording, Recording, Summary]
 """A trace to write now; while it still runs, with a copy of the recording."""
@@ -158,7 +158,7 @@ class Recorder:
             yield
 
     @contextmanager
-    def call(self, method: str, arguments: Mapping[str, Any]) -> Iterator[Returned]:
+    def call(self, method: str, arguments: Mapping[str, Any]) -> Iterator[NoteResult]:
         """Record what a surface has a service do, unless that is part of what is recorded here already. What
         is yielded takes the result. The texts of the arguments stay only in a trace that rests on a row, with
         which they go."""
@@ -166,16 +166,16 @@ class Recorder:
             yield lambda _: None
             return
         user, place = arguments["user"], arguments.get("place")
-        about = self._about(CALL, storable(user) if isinstance(user, str) else None, stated_place(place))
+        about = self._about(CALL, storable(user) if isinstance(user, str) else None, place_or_private(place))
         with (
             self._recorded(replace(about, said=method)),
-            span("tool", method, arguments=stated(arguments, texts=False)) as tool,
+            span("tool", method, arguments=call_arguments(arguments, texts=False)) as tool,
         ):
 
             def returned(result: object) -> None:
                 ids = ids_of(result)
                 note_rows(ids)
-                note(arguments=stated(arguments, texts=bool(ids or (tool and tool.spans))), ok=True)
+                note(arguments=call_arguments(arguments, texts=bool(ids or (tool and tool.spans))), ok=True)
 
             yield returned
 

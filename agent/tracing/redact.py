@@ -80,7 +80,7 @@ class Redaction:
         return _redacted_text(text, self.suspects(text))
 
 
-def own_secrets(settings: "Settings") -> list[str]:
+def secret_values(settings: "Settings") -> list[str]:
     """Return every secret setting of at least `SHORTEST_SECRET` characters; for a URL also its password, as
     written and decoded."""
     return [secret for secret in _secret_settings(settings) if len(secret) >= SHORTEST_SECRET]

@@ -57,7 +57,7 @@ _ID = re.compile(rb'"([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{1
 """An id at the beginning of a JSON string."""
 
 
-class Stored(NamedTuple):
+class StoredTrace(NamedTuple):
     """A trace as it is stored."""
 
     summary: Summary
@@ -66,12 +66,12 @@ class Stored(NamedTuple):
     rows: frozenset[str] = frozenset()
     """Ids of the rows whose text may stand in it."""
 
-    def without(self, forgotten: Set[str]) -> "Stored":
+    def without(self, forgotten: Set[str]) -> "StoredTrace":
         """Return it as it is, or emptied if it shows one of these rows."""
-        return self if self.rows.isdisjoint(forgotten) else self.emptied()
+        return self if self.rows.isdisjoint(forgotten) else self.without_content()
 
-    def emptied(self) -> "Stored":
-        return Stored(replace(self.summary, said="", reply="", error=None), None)
+    def without_content(self) -> "StoredTrace":
+        return StoredTrace(replace(self.summary, said="", reply="", error=None), None)
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Serializer:
         text = json.dumps(self.made_by, sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
-    def serialize(self, recorded: Recording, about: Summary) -> Stored:
+    def serialize(self, recorded: Recording, about: Summary) -> StoredTrace:
         """Return the summary row, which is `about` completed from the recording, and the body. Both omit
         content for anonymous users, or if the recording cannot be written as JSON."""
         root, running, lost = recorded.root, recorded.open, None
@@ -99,13 +99,13 @@ class Serializer:
                 summary = self._summary(running, root, about)
                 body, ids = self._body(root)
                 ids |= recorded.rows | ({about.message_id} if about.message_id else set())
-                return Stored(summary, body, ids)
+                return StoredTrace(summary, body, ids)
             except (RecursionError, ValueError, TypeError, AttributeError, RuntimeError) as error:
                 lost = in_one_line(error)[:EXCERPT]
         root = self._without_content(root)
         root.data |= {"lost": lost} if lost else {}
         summary = self._summary(running, root, replace(about, said="", reply=""))
-        return Stored(summary, self._body(root)[0])
+        return StoredTrace(summary, self._body(root)[0])
 
     def _body(self, root: Span) -> tuple[bytes, frozenset[str]]:
         """Return the body, and the ids in it."""

@@ -13,7 +13,7 @@ from agent import __version__
 from agent.errors import SettingsError
 from agent.settings import Settings
 from agent.tracing.recorder import Listener, Recorder
-from agent.tracing.redact import Redaction, own_secrets
+from agent.tracing.redact import Redaction, secret_values
 from agent.tracing.serialization import Serializer
 from agent.tracing.store.traces import Traces
 from memory.errors import how_to_install
@@ -54,7 +54,7 @@ def _sender(settings: Settings, breaker: Breaker) -> Listener | None:
 def redaction_of(settings: Settings) -> Redaction:
     """Return the redaction. It includes the settings' own secrets: a server may repeat a key in an error."""
     patterns = [line.strip() for line in (settings.trace_redact or "").splitlines() if line.strip()]
-    values = own_secrets(settings)
+    values = secret_values(settings)
     return Redaction(patterns, secrets=settings.trace_content != "full", values=values)
 
 
@@ -76,10 +76,10 @@ def made_by(settings: Settings, tools: Sequence[Tool] = TOOLS) -> dict[str, Any]
         with suppress(OSError, RuntimeError, ValueError):  # whoever needs the persona is told
             prompts["persona"] = _hash(settings.persona.expanduser().read_text(encoding="utf-8-sig"))
     chosen = settings.model_dump(mode="json", include=set(REACH_A_TURN))
-    return _code() | {"prompts": prompts, "tools": told_of(tools), "settings": chosen}
+    return _code() | {"prompts": prompts, "tools": tool_descriptions(tools), "settings": chosen}
 
 
-def told_of(tools: Iterable[Tool]) -> dict[str, Any]:
+def tool_descriptions(tools: Iterable[Tool]) -> dict[str, Any]:
     """Return what a model is told of the tools, by their names."""
     return {tool.name: {"description": tool.description, "parameters": tool.schema} for tool in tools}
 

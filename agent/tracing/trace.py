@@ -174,7 +174,7 @@ def scored_ids(search: Span) -> list[tuple[str, float]]:
     return [(str(id), float(score)) for id, score in search.data.get("found") or ()]
 
 
-def given_of(search: Span) -> frozenset[str]:
+def shown_ids(search: Span) -> frozenset[str]:
     """Return the ids of what a search found that the model was given; where none says, all."""
     found = [id for id, _ in scored_ids(search)]
     return frozenset(found).intersection(search.data.get("given", found))

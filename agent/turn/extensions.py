@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin, g
 from pydantic import PydanticUserError
 
 from agent.errors import BadInput, HachiError, SettingsError
-from agent.tracing.setup import told_of
+from agent.tracing.setup import tool_descriptions
 from agent.turn.mcp_servers.connection import Connection
 from agent.turn.mcp_servers.file import McpFile
 from agent.types.arguments import Seconds, refuse
@@ -65,7 +65,7 @@ class Extensions:
             may = (tool for tool in listed if not tool.changes or (turn.confirm and turn.message_id))
             found |= {tool.name: tool for tool in may if tool.name not in found}
         if theirs := [*found.values()][len(self.tools) :]:
-            note(servers_tools=told_of(theirs))
+            note(servers_tools=tool_descriptions(theirs))
         return [*found.values()]
 
     async def close(self) -> None:

@@ -48,7 +48,7 @@ from agent.turn.output.parse import FALLBACK, FALLBACK_NOTED, parse_answer, well
 from agent.turn.output.reply_stream import OnEvent
 from agent.turn.output.streamed_text import FormStream, MessageStream, ShownText, until_stop
 from agent.types import ToolCall, Usage
-from agent.types.client import AnswerForm, Called, ClientTool, ClientTurn, Item, Returned
+from agent.types.client import AnswerForm, CallItem, ClientTool, ClientTurn, Item, ResultItem
 from agent.types.events import MemoryDecided, TextWritten, ThoughtWritten, ToolEnded, ToolStarted
 from memory.process.spans import first_letter, note, span
 from prompts import render
@@ -75,7 +75,7 @@ class AgentResult:
     tools: tuple[ToolCall, ...]
     calls: int
     usage: Usage
-    client_calls: tuple[Called, ...] = ()
+    client_calls: tuple[CallItem, ...] = ()
     """If the client's tools were called, there is no answer yet."""
     our_calls: tuple[Item, ...] = ()
     """The calls of our tools in this run, each with its result."""
@@ -105,7 +105,7 @@ class _Run:
     states: Mapping[str, str] = field(default_factory=dict)
     """What the provider wants back with each call, by its id."""
     called: list[ToolCall] = field(default_factory=list)
-    client_calls: list[Called] = field(default_factory=list)
+    client_calls: list[CallItem] = field(default_factory=list)
     our_calls: list[Item] = field(default_factory=list)
 
 
@@ -358,7 +358,7 @@ def _our_tool(tool: Tool) -> FunctionTool:
         run.called.append(ToolCall(tool.name, arguments, result.ok, result.text))
         id = uuid4().hex[:CALL_ID]  # a client's call may bear the model's
         state = run.states.get(context.tool_call_id, "")
-        run.our_calls += [Called(id, tool.name, written, True, state), Returned(id, result.text)]
+        run.our_calls += [CallItem(id, tool.name, written, True, state), ResultItem(id, result.text)]
         tell(ToolEnded(run.called[-1]))
         for decision in run.turn.decisions[decided:]:
             tell(MemoryDecided(decision))
@@ -372,7 +372,7 @@ def _clients_tool(tool: ClientTool, shown: str) -> FunctionTool:
 
     async def invoke(context: ToolContext[_Run], written: str) -> str:
         run, id = context.context, context.tool_call_id
-        run.client_calls.append(Called(id, tool.name, written, wanted_back=run.states.get(id, "")))
+        run.client_calls.append(CallItem(id, tool.name, written, wanted_back=run.states.get(id, "")))
         return ""
 
     return FunctionTool(shown, tool.description, tool.parameters, invoke, strict_json_schema=False)

@@ -18,7 +18,7 @@ from agent.types.arguments import (
     async_function,
     model_or_name,
 )
-from agent.types.client import CLIENT_TURN, Called, ClientTurn, Item
+from agent.types.client import CLIENT_TURN, CallItem, ClientTurn, Item
 from memory.audience import PRIVATE, Audience, Place
 from memory.records import Decision, ForgetCandidate, Hit, Memory
 from tools.proposed_call import Confirm
@@ -145,7 +145,7 @@ class Reply(Generic[T]):
     found: tuple[Hit, ...] = ()
     """What the searches found in memory and the model was shown, each once; in a turn without a search, what
     it listed. Without the lines around a found message."""
-    client_calls: tuple[Called, ...] = ()
+    client_calls: tuple[CallItem, ...] = ()
     """Calls of the client's own tools. The turn goes on when it is asked again with their results."""
     cut: bool = False
     """Whether the answer ended before it was whole: the model had no more tokens, or a filter of its provider

@@ -59,7 +59,7 @@ class Argument:
         return dict(self.schema)
 
 
-class Refused(ValueError):
+class InvalidValue(ValueError):
     """A value that is not `what` it should be."""
 
     def __init__(self, value: object, what: str) -> None:
@@ -68,7 +68,7 @@ class Refused(ValueError):
 
 
 def refuse(name: str, value: object, what: str) -> BadInput:
-    return BadInput(f"{name}: {Refused(value, what)}")
+    return BadInput(f"{name}: {InvalidValue(value, what)}")
 
 
 def read_value(name: str, read: Callable[[Any], T], value: object) -> T:
@@ -84,7 +84,7 @@ def text_up_to(most: int, instead: str = "say it in fewer words") -> Callable[[o
 
     def read(value: object) -> str:
         if not isinstance(value, str):
-            raise Refused(value, "no text")
+            raise InvalidValue(value, "no text")
         if len(value) > most:
             raise ValueError(f"longer than {most:,} characters; {instead}")
         return storable(value)
@@ -95,7 +95,7 @@ def text_up_to(most: int, instead: str = "say it in fewer words") -> Callable[[o
 short_text = text_up_to(MAX_NAME)
 
 
-def readable_name(value: object) -> str:
+def read_name(value: object) -> str:
     """The name in the normal form for storage and comparison."""
     text = short_text(value)
     if text != value or not is_a_line(text) or text.strip() in DOTS:
@@ -103,10 +103,10 @@ def readable_name(value: object) -> str:
     return text.strip()
 
 
-def user_named(value: object) -> str:
+def read_user(value: object) -> str:
     if not isinstance(value, str):
-        raise Refused(value, "nobody; pass the id of the person, as text")
-    return readable_name(value)
+        raise InvalidValue(value, "nobody; pass the id of the person, as text")
+    return read_name(value)
 
 
 def place_of(place: object) -> Place:
@@ -117,7 +117,7 @@ def place_of(place: object) -> Place:
         raise BadInput(f"place: more than {MOST_NESTED} places inside each other")
     try:
         for part in found.path:
-            readable_name(part)
+            read_name(part)
     except ValueError as error:
         raise BadInput(f"place: {error}") from error
     return found
@@ -131,7 +131,7 @@ def moment_of(value: object) -> datetime:
     except ValueError:
         moment = None
     if not isinstance(moment, datetime):
-        raise Refused(value, f"no ISO 8601 time, {example}")
+        raise InvalidValue(value, f"no ISO 8601 time, {example}")
     if moment.tzinfo is None:
         raise ValueError(f"{str(value)!r} needs a time zone, {example}")
     if not FIRST_YEAR <= moment.year <= LAST_YEAR:
@@ -150,7 +150,7 @@ def whole(most: int) -> Callable[[object], int]:
     def read(value: object) -> int:
         number = _number(value)
         if number is None or not 1 <= number <= most or number % 1:
-            raise Refused(value if number is None else number, f"no whole number from 1 to {most}")
+            raise InvalidValue(value if number is None else number, f"no whole number from 1 to {most}")
         return int(number)
 
     return read
@@ -159,14 +159,14 @@ def whole(most: int) -> Callable[[object], int]:
 def _importance(value: object) -> float:
     number = _number(value)
     if number is None or not 0 <= number <= 1:
-        raise Refused(value if number is None else number, "no number from 0 to 1")
+        raise InvalidValue(value if number is None else number, "no number from 0 to 1")
     return float(number)
 
 
 def _seconds(value: object) -> float:
     number = _number(value)
     if number is None or not 0 < number < float("inf"):
-        raise Refused(value, "no number of seconds above 0")
+        raise InvalidValue(value, "no number of seconds above 0")
     return float(number)
 
 
@@ -175,7 +175,7 @@ def one_of(literal: Any) -> Argument:
 
     def read(value: object) -> str:
         if not isinstance(value, str) or value not in allowed:
-            raise Refused(value, f"not one of {', '.join(map(repr, allowed))}")
+            raise InvalidValue(value, f"not one of {', '.join(map(repr, allowed))}")
         return value
 
     return Argument(read, {"type": "string", "enum": [*allowed]})
@@ -183,13 +183,13 @@ def one_of(literal: Any) -> Argument:
 
 def listed(value: object) -> list[Any]:
     if not isinstance(value, Iterable) or isinstance(value, str | bytes | Mapping):
-        raise Refused(value, "no list")
+        raise InvalidValue(value, "no list")
     return [*value]
 
 
 def _content(value: object) -> str:
     if not isinstance(value, str):
-        raise Refused(value, "no text; write the fact as a sentence")
+        raise InvalidValue(value, "no text; write the fact as a sentence")
     if not value.strip():
         raise ValueError("it is empty; write the fact as a sentence")
     return text_up_to(MAX_CONTENT, "say it as single facts")(value)
@@ -199,7 +199,7 @@ def _subjects(value: object) -> tuple[str, ...]:
     is_list = isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
     found = tuple(value) if is_list and isinstance(value, Iterable) else ()
     if not is_list or not all(isinstance(subject, str) for subject in found):
-        raise Refused(value, "no list of texts, such as ['sport']")
+        raise InvalidValue(value, "no list of texts, such as ['sport']")
     if len(found) > MOST_SUBJECTS or any(len(subject) > MAX_SUBJECT for subject in found):
         raise ValueError(f"more than {MOST_SUBJECTS} texts, or one of more than {MAX_SUBJECT} characters")
     return tuple(map(storable, found))
@@ -207,7 +207,7 @@ def _subjects(value: object) -> tuple[str, ...]:
 
 def _ttl(value: object) -> Any:
     if not read_ttl(value).understood:
-        raise Refused(value, "no length of time such as 1h, 7d, 2w or never")
+        raise InvalidValue(value, "no length of time such as 1h, 7d, 2w or never")
     return value
 
 
@@ -221,7 +221,7 @@ def _moment(value: object) -> Any:
 
 def async_function(value: object) -> object:
     if not any(inspect.iscoroutinefunction(one) for one in (value, type(value).__call__)):
-        raise Refused(value, "no async function")
+        raise InvalidValue(value, "no async function")
     return value
 
 
@@ -232,14 +232,14 @@ def of_the_sdk(*classes: str) -> Callable[[object], object]:
         sdk = sys.modules.get("agents")
         known = [getattr(sdk, one) for one in classes] if sdk else []
         if not isinstance(value, tuple(get_origin(one) or one for one in known)):
-            raise Refused(value, f"no {' or '.join(classes)} of the Agents SDK")
+            raise InvalidValue(value, f"no {' or '.join(classes)} of the Agents SDK")
         return value
 
     return read
 
 
 def model_or_name(value: object) -> object:
-    return readable_name(value) if isinstance(value, str) else of_the_sdk("Model")(value)
+    return read_name(value) if isinstance(value, str) else of_the_sdk("Model")(value)
 
 
 def _limit(most: int) -> Argument:
@@ -255,8 +255,8 @@ ShortText = Annotated[str, Argument(short_text)]
 """A name, an id or a word."""
 ShortTexts = Annotated[Collection[str], Argument(lambda value: [*map(short_text, listed(value))])]
 Instant = Annotated[datetime, Argument(moment_of)]
-User = Annotated[str, Argument(user_named)]
-Name = Annotated[str, Argument(readable_name)]
+User = Annotated[str, Argument(read_user)]
+Name = Annotated[str, Argument(read_name)]
 """Of a person or of something, for people."""
 Where = Annotated[Place | str, Argument(place_of)] | None
 """A place, its written form, or None for a private conversation."""

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 from pydantic import ConfigDict, TypeAdapter, ValidationError, validate_call, with_config
 
 from agent.errors import BadInput
-from agent.types.arguments import Refused
+from agent.types.arguments import InvalidValue
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -132,5 +132,5 @@ def line_of(name: str, fault: Mapping[str, Any]) -> str:
     else:
         what = _WHAT.get(kind, "")
     if what:
-        return f"{name}: {Refused(fault['input'], what)}"
+        return f"{name}: {InvalidValue(fault['input'], what)}"
     return f"{name}: {fault['msg'][0].lower()}{fault['msg'][1:]}"

@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from agent.errors import BadInput
-from agent.types.arguments import Argument, Refused
+from agent.types.arguments import Argument, InvalidValue
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -32,7 +32,7 @@ PICTURE_URL = ("data:", "https://")
 
 
 @dataclass(frozen=True, slots=True)
-class Said(Revalidated):
+class MessageItem(Revalidated):
     """A message in the client's copy of the conversation."""
 
     role: Literal["user", "assistant"]
@@ -44,7 +44,7 @@ class Said(Revalidated):
 
 
 @dataclass(frozen=True, slots=True)
-class Called(Revalidated):
+class CallItem(Revalidated):
     """A call of a tool, one of the client's."""
 
     call_id: str
@@ -58,14 +58,14 @@ class Called(Revalidated):
 
 
 @dataclass(frozen=True, slots=True)
-class Returned(Revalidated):
+class ResultItem(Revalidated):
     """What a tool returned."""
 
     call_id: str
     output: str
 
 
-Item = Said | Called | Returned
+Item = MessageItem | CallItem | ResultItem
 
 
 @cache
@@ -167,7 +167,7 @@ def _read_turn(value: object) -> ClientTurn:
     from pydantic import ValidationError
 
     if not isinstance(value, ClientTurn):
-        raise Refused(value, "no ClientTurn")
+        raise InvalidValue(value, "no ClientTurn")
     try:
         return _turns().validate_python(value)
     except ValidationError as error:

@@ -102,7 +102,7 @@ def owner_of_documents(user: str | None, place: Place | str | None) -> str:
     return GLOBAL if where.private else where.key
 
 
-async def require_kept(places: "Places", user: str, place: Place) -> None:
+async def require_consent(places: "Places", user: str, place: Place) -> None:
     """Raises BadInput if the person wants nothing of theirs kept there."""
     if not await places.keeps(user, place):
         raise BadInput(f"{user} wants nothing kept of what they say here, and has to take that back first")
@@ -115,7 +115,7 @@ def position_of(cursor: str | None) -> int:
     return int(cursor or 0)
 
 
-def told_in(memory: Memory, user: User, asked_in: Place) -> Place:
+def place_of_correction(memory: Memory, user: User, asked_in: Place) -> Place:
     """Return the place in which a correction of the memory counts as said: where the user told it, if that
     place is still known and nobody else told it. A correction asked for in a place counts there or not at
     all."""

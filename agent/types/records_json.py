@@ -159,14 +159,14 @@ def _shaped(shape: type[T], record: object, **fields: Any) -> T:
     return cast(T, {name: fields[name] if name in fields else getattr(record, name) for name in names})
 
 
-def goes_with(candidate: ForgetCandidate) -> str:
+def describe_cascade(candidate: ForgetCandidate) -> str:
     """Say in words what would go with it: "2 messages and 1 reply go with it"; empty if nothing does."""
     counts = (("message", "messages", len(candidate.messages)), ("reply", "replies", candidate.replies))
     told = [f"{count} {one if count == 1 else many}" for one, many, count in counts if count]
     return f"{' and '.join(told)} go with it" if told else ""
 
 
-def taken_with(receipt: Forgotten) -> str:
+def describe_forgotten(receipt: Forgotten) -> str:
     """Say in words what was taken, and where a copy is: "2 memories, 3 messages, 1 reply"."""
     counts = {
         ("memory", "memories"): len(receipt.memories),

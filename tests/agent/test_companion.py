@@ -400,4 +400,4 @@ async def test_a_dead_embedder_stops_nothing_but_searching_by_meaning(open_pet, 
     await pet.settle()
     assert [memory.content for memory in await pet.memories.list(user="ana")] == ["Ana keeps ferrets"]
     assert len(asked) == 1, "it is left alone after its first failure"
-    assert pet.admin.health.left_alone == ["embedder"]
+    assert pet.admin.health.unavailable == ["embedder"]

@@ -206,7 +206,7 @@ async def test_sync_tools_that_hang_keep_threads_of_their_own_and_are_named(hach
     async with hachi_companion(model=model, tools=[tool(hang, timeout=0.3)]) as pet:
         reply = await pet.respond("hang", user="ana")
         assert await asyncio.wait_for(asyncio.to_thread(int), 5) == 0
-        assert pet.admin.health.left_alone == ["tools: all 32 threads are taken"]
+        assert pet.admin.health.unavailable == ["tools: all 32 threads are taken"]
         goes_on.set()
         await asyncio.to_thread(threads._free.acquire)
     assert sorted(call.result for call in reply.tools) == [
@@ -367,7 +367,7 @@ async def test_mcp_servers_are_asked_side_by_side_and_one_that_hangs_not_in_ever
             began = time.monotonic()
             await pet.respond("hello", user="ana")
             took.append(time.monotonic() - began)
-        assert pet.admin.health.left_alone == ["MCP server tides", "MCP server trains", "MCP server ferries"]
+        assert pet.admin.health.unavailable == ["MCP server tides", "MCP server trains", "MCP server ferries"]
     assert took[0] < 0.3 * len(hanging)
     assert [server.asked for server in hanging] == [2, 2, 2]
 

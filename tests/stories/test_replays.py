@@ -16,7 +16,7 @@ import pytest
 from scripted_server import Call, Drop, Fail, Hang, Say, ScriptedServer, Step, answer
 
 from agent.errors import HachiError
-from agent.replay.replay import Replayed, replay_each
+from agent.replay.replay import ReplayResult, replay_each
 from agent.tracing.store.filters import TraceFilter
 from agent.types.client import ClientTool, ClientTurn
 from hachi import Companion
@@ -176,8 +176,8 @@ async def test_every_turn_is_the_same_again(
 
     found = await pet.traces.list(TraceFilter(), clock(), 2 * TURNS)
     replays = [one async for one in replay_each(pet, [one.id for one in found])]
-    done = [one for one in replays if isinstance(one, Replayed)]
-    skipped = [one for one in replays if not isinstance(one, Replayed)]
+    done = [one for one in replays if isinstance(one, ReplayResult)]
+    skipped = [one for one in replays if not isinstance(one, ReplayResult)]
     changed = {one.before.trace.summary.said: one.differences[0] for one in done if not one.same}
     work = [job for one in done for job in one.before.jobs]
     kept = sum(bool(list(job.spans("exchange"))) for job in work)

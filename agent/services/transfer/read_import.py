@@ -45,7 +45,7 @@ class ParsedImport:
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportReceipt:
     """How many of the imported rows are new."""
 
     messages: int

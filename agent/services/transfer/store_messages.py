@@ -12,7 +12,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 from agent.errors import BadInput
 from agent.services.sessions import conversation_id
 from agent.types import TurnRequest
-from agent.types.arguments import moment_of, read_value, readable_name, user_named
+from agent.types.arguments import moment_of, read_name, read_user, read_value
 from memory.index.worker import Progress
 from memory.process.pace import unhurried
 from memory.records import Message
@@ -114,9 +114,9 @@ def _within(incoming: TurnRequest, given: Mapping[str, Any], at: int) -> TurnReq
         named = conversation_id(incoming.user, chat)
         return replace(incoming, conversation=named or incoming.conversation)
     try:
-        user = read_value("user", user_named, given.get("user", incoming.user))
+        user = read_value("user", read_user, given.get("user", incoming.user))
         named = incoming.conversation or given.get("conversation")
-        conversation = None if named is None else read_value("conversation", readable_name, str(named))
+        conversation = None if named is None else read_value("conversation", read_name, str(named))
     except BadInput as error:
         raise BadInput(f"message {at + 1}: {error}") from error
     return replace(incoming, user=user, conversation=conversation)

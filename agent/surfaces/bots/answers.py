@@ -18,7 +18,7 @@ from agent.surfaces.links import MEMORIES, link_to
 from agent.tracing.render.trace import tree, warnings
 from agent.tracing.render.tree import Node
 from agent.tracing.trace import Trace
-from agent.types.records_json import goes_with, taken_with
+from agent.types.records_json import describe_cascade, describe_forgotten
 from memory.audience import PRIVATE, Place, user_key
 from memory.people.check_ins import CheckIn
 from memory.people.profile import UserContext
@@ -260,7 +260,8 @@ def forget_preview(candidate: ForgetCandidate) -> Answer:
 
 def _goes_with(candidate: ForgetCandidate, most: int) -> Words:
     """Return when it was told and what goes with it: how much, and `most` of the messages in short."""
-    goes, texts = goes_with(candidate), [text for text in candidate.messages if text != candidate.content]
+    goes = describe_cascade(candidate)
+    texts = [text for text in candidate.messages if text != candidate.content]
     quoted = ", ".join(f"“{shorten(text, MAX_QUOTE)}”" for text in texts[: max(1, most)])
     return (candidate.created_at, f"; {': '.join(filter(None, (goes, quoted)))}" if goes else "")
 
@@ -285,7 +286,7 @@ def forgotten_answer(receipt: Forgotten, *, told_by_others: bool) -> Answer:
             Item(shorten(one.content), buttons=(Button("Forget", "delete", f"{one.id}.{one.kind}"),))
             for one in receipt.offered
         ),
-        note=(f"Taken: {taken_with(replace(receipt, kept=()))}. ", *undo, f"{left}{STANDS}"),
+        note=(f"Taken: {describe_forgotten(replace(receipt, kept=()))}. ", *undo, f"{left}{STANDS}"),
         buttons=(Button("Undo", "restore", receipt.undo_id),) if receipt.undo_id else (),
         outcome="forgotten",
     )

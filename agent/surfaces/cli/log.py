@@ -9,7 +9,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent.tracing.redact import Redaction, own_secrets
+from agent.tracing.redact import Redaction, secret_values
 from agent.tracing.render.text import harmless, harmless_json
 from agent.types.home_files import DECISIONS, LOG, OLDER_FILES
 
@@ -27,7 +27,7 @@ MAX_BYTES = 5_000_000
 @contextmanager
 def logging_to(settings: "Settings", verbose: bool) -> Iterator[None]:
     """Log to the files, and with `verbose` to stderr. Commands also run when a file cannot be written."""
-    redaction = Redaction(values=own_secrets(settings))
+    redaction = Redaction(values=secret_values(settings))
     handlers = [_file_handler(settings.home / LOG), *([logging.StreamHandler()] if verbose else [])]
     for handler in handlers:
         handler.setFormatter(_Formatter(redaction))

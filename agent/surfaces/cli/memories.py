@@ -23,7 +23,7 @@ from agent.surfaces.cli.output import (
 )
 from agent.surfaces.cli.session import with_companion, with_lists
 from agent.surfaces.cli.traces.why import why
-from agent.types.records_json import decision_json, forgotten_json, hit_json, memory_json, taken_with
+from agent.types.records_json import decision_json, describe_forgotten, forgotten_json, hit_json, memory_json
 from memory.errors import NotFound
 from memory.records import DEFAULT_IMPORTANCE, Decision, ForgetKind, Hit, MemoryType
 
@@ -192,7 +192,7 @@ async def restore(
 ) -> Output:
     """Bring back what was forgotten, in the time that `delete` told."""
     back = await pet.memories.undo_forget(id, user=user)
-    return Output(forgotten_json(back), f"brought back: {taken_with(back)}")
+    return Output(forgotten_json(back), f"brought back: {describe_forgotten(back)}")
 
 
 @group.command()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from agent.tracing.render.text import harmless, json_text
-from agent.types.records_json import goes_with, taken_with
+from agent.types.records_json import describe_cascade, describe_forgotten
 from memory.errors import StoreUnavailable
 from memory.records import ForgetCandidate, Forgotten
 
@@ -140,7 +140,7 @@ def memory_columns(names: Mapping[str, str]) -> Columns:
 
 def forgotten_text(receipt: Forgotten, what: str) -> str:
     """Say what was forgotten, what went with it, and how to bring it back."""
-    lines = [f"forgotten {what}", f"taken: {taken_with(receipt)}"]
+    lines = [f"forgotten {what}", f"taken: {describe_forgotten(receipt)}"]
     if receipt.kept:
         ids = " ".join(map(short, receipt.kept))
         lines.append(f"replies are kept that may tell it in other words: {ids}")
@@ -162,7 +162,7 @@ def forget_command(one: ForgetCandidate) -> str:
 def what_goes(named: ForgetCandidate) -> str:
     """Say what is to be forgotten, with the messages that go whole and how many replies do."""
     messages = [f"  “{text}”" for text in named.messages if text != named.content]
-    return "\n".join(filter(None, [named.content, *messages, goes_with(named)]))
+    return "\n".join(filter(None, [named.content, *messages, describe_cascade(named)]))
 
 
 def short(id: str) -> str:

@@ -149,7 +149,7 @@ async def readyz(pet: Pet, response: Response) -> Readiness:
     )
     ready = set(checks.values()) == {"ok"}
     response.status_code = 200 if ready else 503
-    left_alone = list(pet.admin.health.left_alone)
+    left_alone = list(pet.admin.health.unavailable)
     return Readiness(status="ready" if ready else "not ready", checks=checks, left_alone=left_alone)
 
 
@@ -168,7 +168,7 @@ async def metrics(pet: Pet, request: Request) -> Response:
     """Metrics for Prometheus, over everybody's data, without content or a person; for an admin's key."""
     statistics = pet.admin.statistics
     counts = await statistics.figures.totals(None) + await statistics.stored()
-    counts["left alone"] = len(pet.admin.health.left_alone)
+    counts["left alone"] = len(pet.admin.health.unavailable)
     counts["fallback calls"] = pet.components.breakers["fallback model"].answered
     counts["consolidations waiting"] = (await pet.admin.pending_consolidations()).jobs
     exposition = metrics_of(request).exposition(counts)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from agent.models.pictures import MARK, PICTURES
 from agent.surfaces.http.errors import ApiError
-from agent.types.client import AN_IMAGE, ClientTurn, Said
+from agent.types.client import AN_IMAGE, ClientTurn, MessageItem
 from memory.process.spans import new_id
 
 MOST_WITHOUT = 4_000_000
@@ -62,7 +62,7 @@ def fitting(client: ClientTurn) -> ClientTurn:
         )
         raise ApiError(413, "image_too_large", message)
     history = client.history and tuple(
-        replace(item, images=tuple(map(shown, item.images))) if isinstance(item, Said) else item
+        replace(item, images=tuple(map(shown, item.images))) if isinstance(item, MessageItem) else item
         for item in client.history
     )
     return replace(client, images=tuple(map(shown, client.images)), history=history)

@@ -19,7 +19,7 @@ from agent.companion import Companion
 from agent.errors import BadInput
 from agent.surfaces.web.sign_in import COOKIE, ZONE, visitor_of
 from agent.tracing.render.text import duration, harmless, money
-from agent.types.records_json import goes_with, taken_with
+from agent.types.records_json import describe_cascade, describe_forgotten
 from memory.audience import Place
 from memory.text import storable
 
@@ -80,7 +80,7 @@ def environment() -> Environment:
         "markdown": markdown,
     }
     made.filters |= filters | {name: partial(shown_time, name) for name in TIMES}
-    made.globals |= {"status_names": STATUS_NAMES, "taken": taken_with, "goes_with": goes_with}
+    made.globals |= {"status_names": STATUS_NAMES, "taken": describe_forgotten, "goes_with": describe_cascade}
     return made
 
 

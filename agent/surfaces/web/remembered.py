@@ -18,7 +18,7 @@ from agent.surfaces.web.pages import Asked, Here, go
 from agent.surfaces.web.sign_in import ZONE, require_visit
 from agent.tracing.store.filters import TraceFilter
 from agent.tracing.trace import Summary
-from agent.tracing.why.gates import Asked as AskedWhy
+from agent.tracing.why.gates import Question as WhyQuestion
 from agent.tracing.why.memories import traces_of
 from agent.tracing.why.memories import why as explain
 from agent.types.arguments import Page
@@ -107,7 +107,7 @@ async def show(here: Here, id: str) -> Response:
         raise
     why = await why_remembered(here.pet, memory, user)
     forgetting, pet = await memories.preview_forget(memory.id, user=user), here.pet
-    asked = AskedWhy(pet.clock(), user)
+    asked = WhyQuestion(pet.clock(), user)
     [explained] = await explain(pet.components.database, asked, memory.id)
     used = [one for one in await traces_of(pet.traces, memory.id, pet.clock()) if one[0].user == user]
     return here.page(

@@ -15,7 +15,7 @@ from agent.errors import BadInput, HachiError
 from agent.surfaces.web.pages import page, render
 from agent.surfaces.web.sign_in import Visitor, require_visit, visitor_of
 from agent.tracing.store.filters import TraceFilter, read_place, read_seconds, read_since
-from agent.tracing.store.follow import followed
+from agent.tracing.store.follow import follow
 from agent.tracing.store.traces import Traces
 from agent.tracing.trace import TURN, Summary
 
@@ -109,7 +109,7 @@ async def live_rows(
 ) -> AsyncIterator[ServerSentEvent]:
     ready = False
     with suppress(HachiError):  # the stream ends, and the browser connects again by itself
-        async for changed in followed(traces, query.filter, clock, lambda one: one, stopping):
+        async for changed in follow(traces, query.filter, clock, lambda one: one, stopping):
             for one in changed if ready else ():
                 row = render("row.html", query=query, one=one, fresh=True)
                 yield ServerSentEvent(event="trace", id=one.id, data=row)

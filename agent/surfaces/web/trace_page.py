@@ -17,7 +17,7 @@ from agent.tracing.render.text import harmless, json_text
 from agent.tracing.render.trace import warnings
 from agent.tracing.render.tree import drawn
 from agent.tracing.trace import TURN, Trace, TraceWithJobs, span_json
-from agent.tracing.why.gates import Asked
+from agent.tracing.why.gates import Question
 from agent.tracing.why.messages import explain
 from memory.errors import NotFound
 
@@ -111,7 +111,7 @@ async def as_markdown(whole: Whole) -> Response:
 async def why_given(request: Request, whole: Whole, text: str = "") -> HTMLResponse:
     """`?text=…`: why the model was given what fits, or was not."""
     pet, visitor, text, wrong = request.app.state.pet, visitor_of(request), text.strip()[:500], ""
-    asked = Asked(pet.clock(), None if visitor.admin else visitor.user, whole.trace)
+    asked = Question(pet.clock(), None if visitor.admin else visitor.user, whole.trace)
     try:
         found = await explain(pet.components.database, pet.traces, asked, text) if text else []
     except NotFound as error:

@@ -15,10 +15,10 @@ from agent.tracing.redact import map_texts
 from agent.tracing.trace import (
     TURN,
     Trace,
-    given_of,
     mappings,
     read_data,
     scored_ids,
+    shown_ids,
     tool_failed,
     was_stopped,
 )
@@ -185,7 +185,7 @@ def _search(span: Span) -> dict[str, Any]:
         "input.value": span.data.get("query"),
         "hachi.search.limit": span.data.get("limit"),
         "hachi.search.left_out": [f"{number} × {reason}" for reason, number in reasons.most_common()],
-        "hachi.search.given": sorted(given_of(span)),
+        "hachi.search.given": sorted(shown_ids(span)),
     }
 
 

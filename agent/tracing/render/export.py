@@ -15,13 +15,13 @@ from agent.tracing.trace import Summary, Trace, TraceWithJobs, place_key, span_f
 from memory.audience import Place
 
 
-def exported(traces: Sequence[TraceWithJobs]) -> str:
+def export_json(traces: Sequence[TraceWithJobs]) -> str:
     """Return all traces as one JSON file."""
     return json_text([trace_json(one) for one in traces], indent=2) + "\n"
 
 
-def read_exported(text: str) -> list[TraceWithJobs]:
-    """Parse the text of `exported`. Raises ValueError for any other."""
+def read_export(text: str) -> list[TraceWithJobs]:
+    """Parse the text of `export_json`. Raises ValueError for any other."""
     try:
         found = [
             TraceWithJobs(_trace_from(one), [_trace_from(job) for job in one["afterwards"]])

@@ -17,7 +17,7 @@ from agent.tracing.render.text import (
     tokens,
 )
 from agent.tracing.render.tree import SHORT, Node, aligned
-from agent.tracing.trace import given_of, mappings, read_data, scored_ids, tool_failed, usage_of
+from agent.tracing.trace import mappings, read_data, scored_ids, shown_ids, tool_failed, usage_of
 from memory.process.spans import Span
 
 TEXT = 90
@@ -39,7 +39,7 @@ def span_node(span: Span) -> Node:
     candidates = mappings(span.data.get("candidates"))
     for name, value in span.data.items():
         if name == "candidates":
-            node.detail(f"candidates  {len(candidates)}", block=_table(candidates, given_of(span)))
+            node.detail(f"candidates  {len(candidates)}", block=_table(candidates, shown_ids(span)))
         elif not (candidates and name in ("found", "given")):  # the table has them
             node.detail(one_line(name, 60), "bad" if name == "traceback" else "faint", as_lines(value))
     return node
@@ -130,7 +130,7 @@ def _raised(traceback: str) -> str:
 
 def _search_node(span: Span) -> Node:
     """Return how many results were found, how many were dropped and why, and the best ones."""
-    found, candidates, given = scored_ids(span), mappings(span.data.get("candidates")), given_of(span)
+    found, candidates, given = scored_ids(span), mappings(span.data.get("candidates")), shown_ids(span)
     reasons = Counter(str(one["left_out"]) for one in candidates if one.get("left_out"))
     result = f"{len(found)} found" if "found" in span.data else ""
     result += f", {len(given)} given" if len(given) < len(found) else ""

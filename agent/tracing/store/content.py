@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Select, delete, exists, literal, or_, select, true, union_all
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from agent.tracing.serialization import Stored
+from agent.tracing.serialization import StoredTrace
 from agent.tracing.trace import CALL, TURN
 from memory.audience import user_key
 from memory.sql.hidden import link_is_hidden
@@ -49,7 +49,7 @@ async def delete_bodies(connection: AsyncConnection, ids: Collection[str]) -> No
     await connection.execute(delete(trace_rows).where(trace_rows.c.trace.in_(numbers)))
 
 
-async def not_erased(connection: AsyncConnection, written: Sequence[Stored]) -> list[Stored]:
+async def not_erased(connection: AsyncConnection, written: Sequence[StoredTrace]) -> list[StoredTrace]:
     """Return the traces without turns whose message was deleted or forgotten, and without background jobs
     and calls whose person was erased. A person who only ever called tools is known by their memories."""
     about = [one.summary for one in written]

@@ -17,7 +17,7 @@ PAUSE_RATIO = 10
 """The pause after a slow read, as a multiple of its duration."""
 
 
-async def followed(
+async def follow(
     traces: Traces,
     wanted: TraceFilter,
     clock: Callable[[], datetime],

@@ -15,7 +15,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent.errors import BadInput
-from agent.tracing.serialization import MADE_BY_KEY, Stored, read_trace
+from agent.tracing.serialization import MADE_BY_KEY, StoredTrace, read_trace
 from agent.tracing.store.content import delete_bodies, holding, not_erased
 from agent.tracing.store.filters import TraceFilter
 from agent.tracing.store.rows import BATCH, as_bytes, conditions, inside, to_row, to_summary
@@ -57,7 +57,7 @@ class Traces:
 
     async def write(
         self,
-        written: Sequence[Stored],
+        written: Sequence[StoredTrace],
         now: Instant,
         stored: ShortTexts = (),
         made_by: tuple[str, Mapping[str, Any]] | None = None,
@@ -72,7 +72,7 @@ class Traces:
                 query = select(traces.c.id, _HAS_BODY).where(traces.c.id.in_(stored))
                 has_body = {row.id: row.has_body for row in await connection.execute(query)}
                 kept = [one for one in kept if one.summary.id in has_body or one.summary.id not in stored]
-                kept = [one if has_body.get(one.summary.id, True) else one.emptied() for one in kept]
+                kept = [one if has_body.get(one.summary.id, True) else one.without_content() for one in kept]
             if not kept:
                 return 0
             rows = [to_row(one.summary, now) for one in kept]
@@ -304,7 +304,9 @@ def _upsert(table: Table, key: str) -> Any:
     return statement.returning(table.c.id, table.c.seq) if table is traces else statement
 
 
-async def _note_rows(connection: AsyncConnection, numbers: Mapping[str, int], kept: Sequence[Stored]) -> None:
+async def _note_rows(
+    connection: AsyncConnection, numbers: Mapping[str, int], kept: Sequence[StoredTrace]
+) -> None:
     """Note which rows each trace shows, by its number."""
     shown = {(numbers[one.summary.id], as_bytes(id)) for one in kept for id in one.rows}
     rows = [row for row in shown if row[1] is not None]

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Select, and_, func, or_, select
 
-from agent.tracing.trace import Trace, given_of, mappings, read_data, scored_ids
+from agent.tracing.trace import Trace, mappings, read_data, scored_ids, shown_ids
 from memory.audience import GLOBAL, PRIVATE, Audience, Place, user_key
 from memory.process.spans import Span
 from memory.search.excerpts import RELEVANT
@@ -60,7 +60,7 @@ class Why:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Question:
     """Who asks, about which turn."""
 
     now: datetime
@@ -125,7 +125,7 @@ def is_id(wanted: str) -> bool:
     return re.fullmatch(rf"[0-9a-f-]{{{SHORT_ID},{WHOLE_ID}}}", wanted) is not None
 
 
-def readable(asked: Asked, owners: Collection[str]) -> Gate:
+def readable(asked: Question, owners: Collection[str]) -> Gate:
     """Return whether who reads may read what is of these."""
     told, audience = ", ".join(owners), asked.audience
     if audience is None:
@@ -148,7 +148,7 @@ def day(moment: datetime | None) -> str:
     return f"{moment:%Y-%m-%d %H:%M}" if moment else "no day"
 
 
-def ways(asked: Asked, id: str, outside: str = "", *, kind: Kind = "memory") -> Iterator[Gate]:
+def ways(asked: Question, id: str, outside: str = "", *, kind: Kind = "memory") -> Iterator[Gate]:
     """Yield what the prompt and each search of the turn made of a text. `outside` says why it is not in
     the prompt."""
     if asked.trace is None:
@@ -158,7 +158,7 @@ def ways(asked: Asked, id: str, outside: str = "", *, kind: Kind = "memory") -> 
     for search in asked.trace.spans("documents" if kind == "document" else "search"):
         query = search.data.get("query")
         where = f"search “{query}”" if query else "list of the newest"
-        found = id in given_of(search)
+        found = id in shown_ids(search)
         name, why = ("given", "") if found else ("shown already", "") if seen else _missed(search, id)
         seen = seen or found
         yield Gate(name, found, ", ".join(filter(None, [where, *_scores(search, id), why])), way=True)
@@ -196,7 +196,7 @@ def _rank(candidates: Sequence[Any], id: str, lane: str) -> str:
     return f"number {1 + sum(score > scores[id] for score in scores.values())} ({scores[id]:g})"
 
 
-async def in_summary(database: Database, asked: Asked, id: str) -> list[Gate]:
+async def in_summary(database: Database, asked: Question, id: str) -> list[Gate]:
     """Return whether the summary in the turn's prompt was written from this fact or message; nothing where
     there was none."""
     c = summaries.c

@@ -16,8 +16,8 @@ from agent.tracing.store.filters import TraceFilter
 from agent.tracing.store.traces import Traces
 from agent.tracing.trace import Summary, Trace, mappings, read_data
 from agent.tracing.why.gates import (
-    Asked,
     Gate,
+    Question,
     Why,
     day,
     fitting,
@@ -36,7 +36,7 @@ from memory.sql.memories.replacements import still_replaces
 from memory.sql.tables import memories, memory_owners, memory_updates, replacements
 
 
-async def why(database: Database, asked: Asked, wanted: str) -> list[Why]:
+async def why(database: Database, asked: Question, wanted: str) -> list[Why]:
     """Explain the memories with this id, or beginning of an id, or those that hold all words of a text, those
     of the turn's person first. Raises NotFound where none does."""
     found = await _links(database, wanted, asked)
@@ -45,7 +45,7 @@ async def why(database: Database, asked: Asked, wanted: str) -> list[Why]:
     return [await _explained(database, asked, links) for links in found.values()]
 
 
-async def _links(database: Database, wanted: str, asked: Asked) -> dict[str, list[Any]]:
+async def _links(database: Database, wanted: str, asked: Question) -> dict[str, list[Any]]:
     """Return the links of the memories that fit, each with its memory, by the memories' ids."""
     link, best = memory_owners.c, select(memories.c.id)
     if asked.listed is not None:
@@ -80,7 +80,7 @@ async def _gone(database: Database, wanted: str) -> str:
     return f"no memory fits {wanted!r}: it was never stored, or it is gone for good"
 
 
-async def _explained(database: Database, asked: Asked, links: Sequence[Any]) -> Why:
+async def _explained(database: Database, asked: Question, links: Sequence[Any]) -> Why:
     memory, hidden = links[0], any(link.hidden for link in links)
     gates = list(_row_gates(asked, links, await _replaced(database, memory.id, asked.at)))
     if asked.trace:
@@ -90,7 +90,7 @@ async def _explained(database: Database, asked: Asked, links: Sequence[Any]) -> 
     return Why(memory.id, "" if hidden else memory.content, tuple(gates), in_turn=bool(asked.trace))
 
 
-def _row_gates(asked: Asked, links: Sequence[Any], replaced: Sequence[Any]) -> Iterator[Gate]:
+def _row_gates(asked: Question, links: Sequence[Any], replaced: Sequence[Any]) -> Iterator[Gate]:
     """Yield what the rows say: as they are now, and as far as they tell, as they were in the turn."""
     memory, audience = links[0], asked.audience
     mine = [link for link in links if audience is None or link.owner in audience.keys]
@@ -144,7 +144,7 @@ def _part(trace: Trace, id: str, now: datetime) -> str:
         for one in mappings(span.data.get("decisions")):
             if id in (one.get("id"), one.get("target_id")):
                 return f"decided: {one.get('action')}, {one.get('reason')}"
-    if any(gate.passed for gate in ways(Asked(now, None, trace), id)):
+    if any(gate.passed for gate in ways(Question(now, None, trace), id)):
         return "given to the model"
     found = any(id in str(span.data.get("found")) for span in trace.spans("search"))
     return "found, not given" if found else "read"

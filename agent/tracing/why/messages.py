@@ -11,7 +11,7 @@ from agent.errors import BadInput
 from agent.tracing.store.filters import TraceFilter
 from agent.tracing.store.traces import Traces
 from agent.tracing.trace import mappings
-from agent.tracing.why.gates import Asked, Gate, Why, day, fitting, gate, in_summary, readable, ways
+from agent.tracing.why.gates import Gate, Question, Why, day, fitting, gate, in_summary, readable, ways
 from agent.tracing.why.memories import why
 from memory.audience import user_key
 from memory.errors import NotFound
@@ -30,7 +30,7 @@ TRACES = 50
 """Of the traces that show a message, the newest that are looked at."""
 
 
-async def explain(database: Database, traces: Traces, asked: Asked, wanted: str) -> list[Why]:
+async def explain(database: Database, traces: Traces, asked: Question, wanted: str) -> list[Why]:
     """Explain the memories that fit, as `why` does; what people said that fits, where no fact was made of it,
     or the model was given it; summaries and documents that fit. Raises NotFound where nothing does."""
     said = [await _said(database, traces, asked, row) for row in await _fitting(database, asked, wanted)]
@@ -44,7 +44,7 @@ async def explain(database: Database, traces: Traces, asked: Asked, wanted: str)
         raise
 
 
-async def _fitting(database: Database, asked: Asked, wanted: str) -> Sequence[Any]:
+async def _fitting(database: Database, asked: Question, wanted: str) -> Sequence[Any]:
     query = LINES.where(messages.c.role == "user", kept(), messages.c.sent_at <= asked.at)
     if asked.trace and asked.trace.summary.message_id:
         query = query.where(messages.c.id != asked.trace.summary.message_id)
@@ -54,7 +54,7 @@ async def _fitting(database: Database, asked: Asked, wanted: str) -> Sequence[An
     return await fitting(database, query, messages.c.text, wanted, theirs, at, most=MOST)
 
 
-async def _said(database: Database, traces: Traces, asked: Asked, row: Any) -> Why:
+async def _said(database: Database, traces: Traces, asked: Question, row: Any) -> Why:
     gates = [readable(asked, sorted(to_line(row).owners)), await _remembered(database, traces, asked, row)]
     if asked.trace:
         gates += ways(asked, row.id, "it is not among the last messages of the conversation", kind="message")
@@ -62,7 +62,7 @@ async def _said(database: Database, traces: Traces, asked: Asked, row: Any) -> W
     return Why(row.id, f"{row.author}: {row.text}", tuple(gates), "message", bool(asked.trace))
 
 
-async def _remembered(database: Database, traces: Traces, asked: Asked, message: Any) -> Gate:
+async def _remembered(database: Database, traces: Traces, asked: Question, message: Any) -> Gate:
     """Return which facts were made of a message; of none, why."""
     query = select(memories.c.id, memories.c.content).join(memory_owners).distinct()
     of_it = or_(memories.c.message_id == message.id, memories.c.id.in_(stated_in([message.id])))
@@ -73,7 +73,7 @@ async def _remembered(database: Database, traces: Traces, asked: Asked, message:
     return Gate("not remembered", False, "; ".join(dict.fromkeys(told)))
 
 
-async def _decided(traces: Traces, asked: Asked, message: str) -> AsyncIterator[str]:
+async def _decided(traces: Traces, asked: Question, message: str) -> AsyncIterator[str]:
     """Yield what its turn and the work after it made of a message, from their traces, the oldest first."""
     shown = await traces.list(TraceFilter(kinds=frozenset(), row=message), asked.now, TRACES)
     turns = {one.id for one in shown if one.message_id == message}
@@ -100,7 +100,7 @@ def _decision(one: Mapping[str, Any]) -> str:
     return f"“{one.get('content')}” was kept {f'until {until} ' * bool(until)}and is gone"
 
 
-async def _waits(database: Database, asked: Asked, message: Any) -> list[str]:
+async def _waits(database: Database, asked: Question, message: Any) -> list[str]:
     """Return for what the consolidation of a message waits."""
     owner, active = message.place or user_key(message.user_id), summaries.c
     here = active.conversation_id == message.conversation_id, active.owner == owner
@@ -114,19 +114,19 @@ async def _waits(database: Database, asked: Asked, message: Any) -> list[str]:
     ]
 
 
-def _state(job: Any, asked: Asked) -> str:
+def _state(job: Any, asked: Question) -> str:
     if job.attempts >= MAX_ATTEMPTS:
         return "was given up"
     due = f"is due since {day(job.due_at)}" if job.due_at <= asked.now else f"waits until {day(job.due_at)}"
     return f"failed {job.attempts}×, and {due}" if job.attempts else due
 
 
-async def explain_texts(database: Database, asked: Asked, wanted: str) -> list[Why]:
+async def explain_texts(database: Database, asked: Question, wanted: str) -> list[Why]:
     """Explain the summaries and the passages of documents that fit."""
     return [*await _summaries(database, asked, wanted), *await _passages(database, asked, wanted)]
 
 
-async def _summaries(database: Database, asked: Asked, wanted: str) -> list[Why]:
+async def _summaries(database: Database, asked: Question, wanted: str) -> list[Why]:
     c = summaries.c
     query = select(c.id, c.owner, c.summary, c.withheld, c.conversation_id)
     if asked.listed is not None:
@@ -143,7 +143,7 @@ async def _summaries(database: Database, asked: Asked, wanted: str) -> list[Why]
     return found
 
 
-async def _passages(database: Database, asked: Asked, wanted: str) -> list[Why]:
+async def _passages(database: Database, asked: Question, wanted: str) -> list[Why]:
     chunk, document = knowledge_chunks.c, knowledge_documents.c
     query = select(chunk.id, chunk.text, document.owner, document.title, document.added_at)
     query = query.join(knowledge_documents, document.id == chunk.document_id)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from agent.types.client import Said
+from agent.types.client import MessageItem
 from agent.types.pictures import without_description
 from memory.records import Message
 from memory.text import storable
@@ -31,7 +31,7 @@ Key = tuple[str, str]
 same."""
 
 
-def key_of(message: Said | Message) -> Key:
+def key_of(message: MessageItem | Message) -> Key:
     return message.role, without_description(storable(message.text).strip())
 
 

@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent.turn.client.alignment import MOST_MESSAGES, ROOT, Alignment, Key, align, is_same, key_of, parents
 from agent.types import TurnRequest
-from agent.types.client import PICTURE_URL, ClientTurn, Item, Said
+from agent.types.client import PICTURE_URL, ClientTurn, Item, MessageItem
 from agent.types.pictures import description_in
 from memory.audience import PRIVATE, user_key
 from memory.forgetting.hiding import replace_messages, restore_messages
@@ -93,9 +93,9 @@ async def with_stored_question(transcript: Transcript, request: TurnRequest) -> 
     stored = await _question_meant(transcript, request, client)
     if stored is None:
         return request
-    asked = [Said("user", client.shown or request.text, images=client.images)] if request.text else []
+    asked = [MessageItem("user", client.shown or request.text, images=client.images)] if request.text else []
     items = [*client.history, *asked, *client.after]
-    said = {at: one for at, one in enumerate(items) if isinstance(one, Said)}
+    said = {at: one for at, one in enumerate(items) if isinstance(one, MessageItem)}
     at = max((at for at, one in said.items() if is_same(key_of(one), key_of(stored))), default=-1)
     if request.text and at in (-1, len(client.history)):
         return request
@@ -131,7 +131,7 @@ async def compare(transcript: Transcript, request: TurnRequest) -> Compared:
 def compared(stored: Sequence[Message], client: ClientTurn, text: str) -> Compared:
     """Return what follows from a client's history, with the question `text`, for the stored messages."""
     sent = _sent(client, text)
-    asked = sum(isinstance(item, Said) for item in client.history or ())
+    asked = sum(isinstance(item, MessageItem) for item in client.history or ())
     if any(one.role == "user" for one in sent[asked + 1 :]):
         sent = sent[: asked + 1]  # the answer after the question is to be another
     found = align(stored, [key_of(one) for one in sent], asked, begins=client.begins)
@@ -151,7 +151,9 @@ def compared(stored: Sequence[Message], client: ClientTurn, text: str) -> Compar
     )
 
 
-def _changes(stored: Sequence[Message], alignment: Alignment, sent: Sequence[Said]) -> Iterator[Change]:
+def _changes(
+    stored: Sequence[Message], alignment: Alignment, sent: Sequence[MessageItem]
+) -> Iterator[Change]:
     """Yield what the client has in other words, in order, and the answer that it alone has."""
     before = parents(stored)
     for at, here in sorted(alignment.changed.items()):
@@ -171,7 +173,7 @@ def _as_stored(history: Iterable[Item], there: Mapping[int, Message]) -> Iterato
     what it notes of pictures that are not shown any more."""
     at = 0
     for item in history:
-        if isinstance(item, Said):
+        if isinstance(item, MessageItem):
             stored = there.get(at)
             item = replace(item, id=stored.id if stored else "")
             noted = description_in(stored.text) if stored else ""
@@ -251,7 +253,7 @@ def _waits(talk: Sequence[Message], since: datetime) -> bool:
     return talk[-1].sent_at >= since and all(one.role == "user" for one in talk)
 
 
-def _sent(client: ClientTurn, text: str) -> list[Said]:
+def _sent(client: ClientTurn, text: str) -> list[MessageItem]:
     """Return the messages of the client's conversation, the question among them."""
-    items = (*(client.history or ()), Said("user", text), *client.after)
-    return [item for item in items if isinstance(item, Said)]
+    items = (*(client.history or ()), MessageItem("user", text), *client.after)
+    return [item for item in items if isinstance(item, MessageItem)]

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from agent.types import TurnRequest
-from agent.types.client import Called, Item, Returned, Said
+from agent.types.client import CallItem, Item, MessageItem, ResultItem
 from memory.text import LINK, without_links
 
 
@@ -25,6 +25,6 @@ def without_their_links(request: TurnRequest) -> TurnRequest:
 
 
 def _item(item: Item) -> Item:
-    name = {Said: "text", Called: "arguments", Returned: "output"}[type(item)]
+    name = {MessageItem: "text", CallItem: "arguments", ResultItem: "output"}[type(item)]
     text: dict[str, Any] = {name: without_links(getattr(item, name))}
     return replace(item, **text) if LINK in getattr(item, name) else item

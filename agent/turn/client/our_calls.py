@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from agent.types.client import Called, Item, Returned
+from agent.types.client import CallItem, Item, ResultItem
 
 MOST_CHARACTERS = 60_000
 """Of the results that are sent again, the newest; a client may go on calling for long."""
@@ -31,7 +31,7 @@ def states_of(output: Sequence[Any], model: str) -> dict[str, str]:
     return states
 
 
-def with_state(shown: dict[str, Any], call: Called) -> list[dict[str, Any]]:
+def with_state(shown: dict[str, Any], call: CallItem) -> list[dict[str, Any]]:
     """Return a call as the model is shown it, with what its provider wants back."""
     state = json.loads(call.wanted_back) if call.wanted_back else {"before": [], "call": {}}
     return [*state["before"], shown | state["call"]]
@@ -41,7 +41,7 @@ def for_model(items: Iterable[Item], model: str) -> tuple[Item, ...]:
     """Return the items without what another model wants back."""
     return tuple(
         replace(item, wanted_back="")
-        if isinstance(item, Called) and item.wanted_back and json.loads(item.wanted_back)["model"] != model
+        if isinstance(item, CallItem) and item.wanted_back and json.loads(item.wanted_back)["model"] != model
         else item
         for item in items
     )
@@ -49,7 +49,7 @@ def for_model(items: Iterable[Item], model: str) -> tuple[Item, ...]:
 
 def ids_of_ours(items: Iterable[Item]) -> frozenset[str]:
     """Return the ids of the calls of our tools."""
-    return frozenset(item.call_id for item in items if isinstance(item, Called) and item.ours)
+    return frozenset(item.call_id for item in items if isinstance(item, CallItem) and item.ours)
 
 
 def without_ours(items: Sequence[Item]) -> list[Item]:
@@ -63,16 +63,16 @@ def with_ours(after: Sequence[Item], stored: Sequence[Item]) -> tuple[Item, ...]
     the client's call that followed it, or before the first one if the client gave its calls other ids."""
     ours, waiting, merged = _newest(stored), list(stored), list[Item]()
     for item in after:
-        if isinstance(item, Called):
-            ids = [one.call_id if isinstance(one, Called) else None for one in waiting]
+        if isinstance(item, CallItem):
+            ids = [one.call_id if isinstance(one, CallItem) else None for one in waiting]
             upto = ids.index(item.call_id) + 1 if item.call_id in ids else 0
-            if upto and isinstance(made := waiting[upto - 1], Called):
+            if upto and isinstance(made := waiting[upto - 1], CallItem):
                 item = replace(item, wanted_back=made.wanted_back)
             merged += [one for one in waiting[:upto] if getattr(one, "call_id", None) in ours]
             waiting = waiting[upto:]
         merged.append(item)
     left = [one for one in waiting if getattr(one, "call_id", None) in ours]
-    first = next((at for at, item in enumerate(merged) if isinstance(item, Called)), len(merged))
+    first = next((at for at, item in enumerate(merged) if isinstance(item, CallItem)), len(merged))
     return (*merged[:first], *left, *merged[first:])
 
 
@@ -80,7 +80,7 @@ def _newest(stored: Sequence[Item]) -> frozenset[str]:
     """Return the ids of the newest calls of our tools whose results come to `MOST_CHARACTERS`."""
     ours, left, newest = ids_of_ours(stored), MOST_CHARACTERS, set[str]()
     for item in reversed(stored):
-        if isinstance(item, Returned) and item.call_id in ours:
+        if isinstance(item, ResultItem) and item.call_id in ours:
             left -= len(item.output)
             if left < 0:
                 break

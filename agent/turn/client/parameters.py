@@ -17,7 +17,7 @@ from agent.models.choice.providers import api_of, sees_images, takes_others
 from agent.models.wire.errors import TooLong, server_words
 from agent.settings import Settings
 from agent.types import TurnRequest
-from agent.types.client import AN_IMAGE, ClientTurn, Item, Said, Sampling
+from agent.types.client import AN_IMAGE, ClientTurn, Item, MessageItem, Sampling
 from memory.text import one_line, storable
 
 MOST_CHARACTERS = 400_000
@@ -51,7 +51,7 @@ def _last_images(client: ClientTurn) -> ClientTurn:
     those before: clients send all of them with each request."""
     shown, history = bool(client.images), list[Item]()
     for item in reversed(client.history or ()):
-        if isinstance(item, Said) and item.images:
+        if isinstance(item, MessageItem) and item.images:
             item = replace(item, images=tuple(map(_name_of, item.images))) if shown else item
             shown = True
         history.append(item)
@@ -73,7 +73,7 @@ def _without_old_images(client: ClientTurn) -> ClientTurn:
 
 
 def _without_images(item: Item) -> Item:
-    return replace(item, images=()) if isinstance(item, Said) and item.images else item
+    return replace(item, images=()) if isinstance(item, MessageItem) and item.images else item
 
 
 def _check_parameters(client: ClientTurn, settings: Settings) -> None:

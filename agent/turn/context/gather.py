@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent.turn.context.prompt import Budgets, PromptContext, within_budgets
 from agent.types import ReceivedMessage, TurnRequest
-from agent.types.client import ClientTurn, Item, Said
+from agent.types.client import ClientTurn, Item, MessageItem
 from memory.documents.quote import get_rag_context_for_query
 from memory.errors import MemoryFault
 from memory.process.spans import span
@@ -136,7 +136,7 @@ async def _history(services: ContextServices, received: ReceivedMessage) -> Sequ
 
 def _ids(history: Sequence[Message | Item]) -> list[str]:
     """Return the ids of the messages that are in the transcript."""
-    return [one.id for one in history if isinstance(one, Message | Said) and one.id]
+    return [one.id for one in history if isinstance(one, Message | MessageItem) and one.id]
 
 
 async def _documents(services: ContextServices, request: TurnRequest) -> tuple[str, frozenset[str]]:

@@ -30,7 +30,7 @@ from agent.turn.context.user_snippet import (
     snippet_lines,
 )
 from agent.types.budget import SUMMARY_BUDGET, Budget
-from agent.types.client import PICTURE_URL, Called, ClientTurn, Item, Returned, Said
+from agent.types.client import PICTURE_URL, CallItem, ClientTurn, Item, MessageItem, ResultItem
 from memory.audience import Place
 from memory.documents.quote import LABEL
 from memory.people.profile import UserContext
@@ -268,8 +268,8 @@ def _form(context: PromptContext) -> str:
 
 def _with_their_calls(history: Sequence[Message | Item]) -> list[Message | Item]:
     """Leave out results whose call is not shown: servers refuse them."""
-    calls = {item.call_id for item in history if isinstance(item, Called)}
-    return [item for item in history if not isinstance(item, Returned) or item.call_id in calls]
+    calls = {item.call_id for item in history if isinstance(item, CallItem)}
+    return [item for item in history if not isinstance(item, ResultItem) or item.call_id in calls]
 
 
 def _dated(context: PromptContext) -> Iterator[bool]:
@@ -287,16 +287,16 @@ def _dated(context: PromptContext) -> Iterator[bool]:
 
 def _with_state(item: Item, context: PromptContext) -> list[dict[str, Any]]:
     shown = _shown(item, context)
-    return with_state(shown, item) if isinstance(item, Called) else [shown]
+    return with_state(shown, item) if isinstance(item, CallItem) else [shown]
 
 
 def _shown(item: Message | Item, context: PromptContext, dated: bool = True) -> dict[str, Any]:
     match item:
-        case Called(id, name, arguments):
+        case CallItem(id, name, arguments):
             return {"type": "function_call", "call_id": id, "name": name, "arguments": arguments}
-        case Returned(id, output):
+        case ResultItem(id, output):
             return {"type": "function_call_output", "call_id": id, "output": output}
-        case Said(role, text, images=images):
+        case MessageItem(role, text, images=images):
             told = text if role != "user" or context.place.private else indented(text)
             return _with_images({"role": role, "content": told}, images)
     if item.role != "user":

@@ -34,6 +34,7 @@ SETTINGS: dict[str, tuple[Any, str]] = {
     "consolidate": ("plain", "unset → plain"),
     "consolidate_model": ("small", "unset → small"),
     "mode": ("study", "companion → study"),
+    "memory": (False, "→"),
     "images": (True, "→"),
 }
 FORM = {"structured": "schema"}

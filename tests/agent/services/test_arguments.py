@@ -19,7 +19,7 @@ import hachi.sync
 from agent.companion import OpenOptions
 from agent.tracing.store.filters import TraceFilter
 from agent.types import TurnOptions
-from agent.types.client import ClientTurn, Said
+from agent.types.client import ClientTurn, MessageItem
 from hachi import BadInput, HachiError, Place, StoreUnavailable
 from hachi.testing import AnsweringModel, IsolatedSettings
 
@@ -171,8 +171,8 @@ LIMIT = "limit: {} is no whole number from 1 to 10000"
         ),  # type: ignore[arg-type]
         (
             "respond",
-            {"text": "x", "client": ClientTurn((Said("system", "x"),))},  # type: ignore[arg-type]
-            "client.history.0.Said.role: input should be 'user' or 'assistant'",
+            {"text": "x", "client": ClientTurn((MessageItem("system", "x"),))},  # type: ignore[arg-type]
+            "client.history.0.MessageItem.role: input should be 'user' or 'assistant'",
         ),
         ("respond", {"text": "x", "ending": int}, "ending: <class 'int'> is no async function"),
         ("respond", {"text": "x", "user": "a\x00b"}, "user: pass a name: one line"),

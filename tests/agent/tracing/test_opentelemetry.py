@@ -177,7 +177,7 @@ async def test_a_collector_that_hangs_keeps_nobody_waiting(pet_at, first_way, se
         await pet.settle()
         assert await pet.traces.count(TraceFilter()) == 1
         await pet.components.recorder.close()
-        assert pet.admin.health.left_alone == ["collector"]
+        assert pet.admin.health.unavailable == ["collector"]
 
 
 async def test_the_work_after_a_turn_is_a_trace_of_its_own_that_names_the_turn(

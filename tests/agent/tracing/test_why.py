@@ -6,7 +6,7 @@ import pytest
 from scripted_server import Call, Fail, Say, answer
 
 from agent.tracing.store.filters import TraceFilter
-from agent.tracing.why.gates import Asked, Why
+from agent.tracing.why.gates import Question, Why
 from agent.tracing.why.memories import traces_of, why
 from agent.tracing.why.messages import explain as explain_all
 from memory.errors import NotFound
@@ -46,7 +46,7 @@ def told(pet):
 @pytest.fixture
 def explain(pet):
     async def one(wanted: str, trace: Any = None, user: str | None = None) -> Why:
-        asked = Asked(pet.clock(), user, trace)
+        asked = Question(pet.clock(), user, trace)
         [found] = await why(pet.components.database, asked, wanted)
         return found
 
@@ -58,7 +58,7 @@ def said(pet):
     """`await said(words, trace)`: the message that holds the words, as it is explained."""
 
     async def one(words: str, trace: Any = None, user: str | None = None) -> Why:
-        asked = Asked(pet.clock(), user, trace)
+        asked = Question(pet.clock(), user, trace)
         found = await explain_all(pet.components.database, pet.traces, asked, words)
         [message] = [one for one in found if one.kind == "message"]
         return message
@@ -202,7 +202,7 @@ async def test_a_message_says_what_its_consolidation_came_to(
     for text in ("hello", "Mitzi sleeps in the piano"):
         await pet.respond(text, user="ana")
         await pet.settle()
-    asked = Asked(pet.clock(), "ana")
+    asked = Question(pet.clock(), "ana")
     [found] = await explain_all(pet.components.database, pet.traces, asked, "Mitzi")
     assert stopped(found)[1].startswith(why)
     assert ("ana has no calls for consolidation left" in stopped(found)[1]) == (per_hour == 1)
@@ -227,7 +227,7 @@ async def test_what_stood_in_the_prompt_was_given_there(pet_at, first_way, serve
     reply = await pet.respond("is my cat well?", user="ana")
     await pet.settle()
     trace = await pet.traces.get(reply.trace_id, pet.clock())
-    [found] = await why(pet.components.database, Asked(pet.clock(), None, trace), id)
+    [found] = await why(pet.components.database, Question(pet.clock(), None, trace), id)
     assert found.given
     assert [gate.name for gate in found.gates if gate.passed][-1] == "in the prompt"
 
@@ -237,9 +237,9 @@ async def test_all_words_must_fit_and_those_of_the_turns_person_come_first(pet, 
     await told("Ana's dog sleeps elsewhere")
     trace, database = await turn(), pet.components.database
     for wanted, ids in {"piano cat": [mine, bens], "piano mitzi": [mine], "ünal cat": [bens]}.items():
-        assert [one.id for one in await why(database, Asked(pet.clock(), None, trace), wanted)] == ids
+        assert [one.id for one in await why(database, Question(pet.clock(), None, trace), wanted)] == ids
     with pytest.raises(NotFound):
-        await why(database, Asked(pet.clock(), None), "cat dog")
+        await why(database, Question(pet.clock(), None), "cat dog")
 
 
 async def test_documents_and_summaries_are_explained_too(pet_at, first_way, server, clock, tmp_path):
@@ -256,7 +256,7 @@ async def test_documents_and_summaries_are_explained_too(pet_at, first_way, serv
     reply = await pet.respond("how fast?", user="ana")
     await pet.settle()
     trace = await pet.traces.get(reply.trace_id, clock())
-    found = await explain_all(pet.components.database, pet.traces, Asked(clock(), None, trace), "purrs")
+    found = await explain_all(pet.components.database, pet.traces, Question(clock(), None, trace), "purrs")
     names = {one.kind: (one.given, [gate.name for gate in one.gates]) for one in found}
     assert names["summary"] == (True, ["readable here", "not withheld", "in the prompt"])
     assert names["document"] == (False, ["readable here", "added before", "not in the prompt"])

@@ -11,7 +11,7 @@ from scripted_server import Fail, Say, ScriptedServer, answer
 from agent.errors import BadInput, ModelRejected
 from agent.models.wire.out import NOT_SHOWN
 from agent.replay.replay import ReplayOptions, replay
-from agent.types.client import ClientTurn, Said
+from agent.types.client import ClientTurn, MessageItem
 from hachi import Companion
 from prompts import read
 
@@ -157,7 +157,7 @@ async def test_a_client_that_sends_its_history_meets_its_messages_again(pet_at, 
     for text, *images in [("Look!", CAT), ("Colour?",), ("And this?", CAT + "QUJD"), ("Its colour?",)]:
         client = ClientTurn(history=tuple(talk), images=tuple(images))
         reply = await pet.respond(text, user="ana", conversation="c", client=client)
-        talk += [Said("user", text, images=tuple(images)), Said("assistant", reply.message)]
+        talk += [MessageItem("user", text, images=tuple(images)), MessageItem("assistant", reply.message)]
     boat = "[the picture shows: a boat]"
     assert await texts(pet) == [f"Look!\n{LINE}", "Colour?", f"And this?\n{boat}", "Its colour?"]
     assert server.asked[3].conversation[0] == ("user", f"Look!\n{LINE}")

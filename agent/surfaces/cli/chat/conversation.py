@@ -17,7 +17,7 @@ from agent.surfaces.cli.output import (
     when,
 )
 from agent.surfaces.cli.people import print_context, task_columns
-from agent.types.records_json import goes_with
+from agent.types.records_json import describe_cascade
 from memory.records import ForgetCandidate, Forgotten
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class Conversation:
         if not self.for_people:
             return
         for at, one in enumerate(candidates, 1):
-            about = "; ".join(filter(None, (when(one.created_at), goes_with(one))))
+            about = "; ".join(filter(None, (when(one.created_at), describe_cascade(one))))
             print(f"{at}. {plain(one.content)} ({about})")
             for text in one.messages:
                 if text != one.content:

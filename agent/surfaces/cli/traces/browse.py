@@ -52,11 +52,11 @@ async def tail(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
 ) -> None:
     """Follow turns as they begin and end, until Ctrl-C."""
-    from agent.tracing.store.follow import followed
+    from agent.tracing.store.follow import follow
 
     first = True
     with suppress(asyncio.CancelledError):  # Ctrl-C
-        async for changed in followed(traces, wanted, now, lambda one: one.status):
+        async for changed in follow(traces, wanted, now, lambda one: one.status):
             for summary in changed[max(0, len(changed) - limit) :] if first else changed:
                 if json:
                     print(json_text(summary_json(summary)), flush=True)

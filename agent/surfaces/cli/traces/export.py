@@ -12,7 +12,7 @@ from agent.surfaces.cli.options import DryRun, Yes, moment
 from agent.surfaces.cli.output import Output, confirm, give_back, print_table, write_output
 from agent.surfaces.cli.session import with_companion, with_traces
 from agent.surfaces.cli.traces.options import TraceIds, filtered
-from agent.tracing.render.export import exported, markdown
+from agent.tracing.render.export import export_json, markdown
 from agent.tracing.render.text import count, duration, money, when
 from agent.tracing.store.filters import TraceFilter
 
@@ -43,7 +43,7 @@ async def export(
 
     found = [await traces.get_with_jobs(id, datetime.now(UTC)) for id in ids]
     what = f"{len(found)} {'trace is' if len(found) == 1 else 'traces are'}"
-    text = exported(found) if format == "json" else "\n".join(map(markdown, found))
+    text = export_json(found) if format == "json" else "\n".join(map(markdown, found))
     write_output(output, text, what)
 
 

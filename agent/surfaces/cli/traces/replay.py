@@ -13,7 +13,7 @@ from agent.surfaces.cli.output import Output, progress_bar, say
 from agent.surfaces.cli.session import require, with_companion
 from agent.surfaces.cli.traces.lines import changed_lines, difference_lines, print_lines
 from agent.surfaces.cli.traces.options import TraceId
-from agent.tracing.render.export import read_exported
+from agent.tracing.render.export import read_export
 from agent.tracing.render.text import count, one_line
 from agent.tracing.render.trace import full_lines, heading, overview_lines
 from agent.tracing.render.tree import Line
@@ -22,7 +22,7 @@ from agent.tracing.trace import TraceWithJobs, span_json
 
 if TYPE_CHECKING:
     from agent.companion import Companion
-    from agent.replay.replay import NotReplayed, Replayed
+    from agent.replay.replay import ReplayFailure, ReplayResult
     from agent.tracing.trace import TraceWithJobs
 
 CHANGED = 3
@@ -62,16 +62,16 @@ async def replay(
     """
     require(bool(turns) != bool(newest), "name the turns by their ids or files, or --newest N")
     require(model == "live" or from_call is None, "--from N needs --model live")
-    from agent.replay.replay import Replayed, ReplayOptions, replay_each
+    from agent.replay.replay import ReplayOptions, ReplayResult, replay_each
 
     options = ReplayOptions(memory=memory, fork=(from_call or 1) if model == "live" else None)
     chosen = await _turns(pet, turns or [], newest)
     with progress_bar() as bar:
         track = bar.track(chosen, total=len(chosen), description="replaying")
         found = [one async for one in replay_each(pet, track, options)]
-    if len(found) == len(turns or ()) == 1 and not isinstance(found[0], Replayed):
+    if len(found) == len(turns or ()) == 1 and not isinstance(found[0], ReplayResult):
         raise BadInput(found[0].why)
-    changed = any(isinstance(one, Replayed) and not (one.same or one.live) for one in found)
+    changed = any(isinstance(one, ReplayResult) and not (one.same or one.live) for one in found)
     data = [_as_json(one) for one in found]
     return Output(data, lambda: _print(found, full=full), CHANGED if changed else 0)
 
@@ -91,15 +91,15 @@ def _in_file(file: Path) -> list[TraceWithJobs]:
     """Return the traces in an exported file; none if there is no such file."""
 
     try:
-        return read_exported(file.read_text(encoding="utf-8")) if file.is_file() else []
+        return read_export(file.read_text(encoding="utf-8")) if file.is_file() else []
     except ValueError as error:
         raise BadInput(f"{file} cannot be replayed: {error}") from error
 
 
-def _as_json(one: "Replayed | NotReplayed") -> dict[str, Any]:
-    from agent.replay.replay import NotReplayed
+def _as_json(one: "ReplayResult | ReplayFailure") -> dict[str, Any]:
+    from agent.replay.replay import ReplayFailure
 
-    if isinstance(one, NotReplayed):
+    if isinstance(one, ReplayFailure):
         return {"id": one.id, "not_replayed": one.why}
     before, after = (
         {"usage": asdict(summary.usage), "took": summary.took, "cost": summary.cost}
@@ -111,12 +111,12 @@ def _as_json(one: "Replayed | NotReplayed") -> dict[str, Any]:
     return {"id": one.before.trace.id, **told, "root": span_json(one.after.root)}
 
 
-def _print(found: "Sequence[Replayed | NotReplayed]", *, full: bool) -> None:
+def _print(found: "Sequence[ReplayResult | ReplayFailure]", *, full: bool) -> None:
     """Print each turn in short, and what they have in common."""
-    from agent.replay.replay import Replayed, causes
+    from agent.replay.replay import ReplayResult, causes
 
     print_lines((line for one in found for line in _lines(one, full)), whole=full)
-    done = [one for one in found if isinstance(one, Replayed)]
+    done = [one for one in found if isinstance(one, ReplayResult)]
     if len(found) < 2 or any(one.live for one in done):
         return
     same, skipped = sum(one.same for one in done), len(found) - len(done)
@@ -126,10 +126,10 @@ def _print(found: "Sequence[Replayed | NotReplayed]", *, full: bool) -> None:
         print(f"{count(turns, 'turn')}: {one_line(what)}; {otherwise or 'none'} went otherwise")
 
 
-def _lines(one: "Replayed | NotReplayed", full: bool) -> Iterator[Line]:
-    from agent.replay.replay import NotReplayed
+def _lines(one: "ReplayResult | ReplayFailure", full: bool) -> Iterator[Line]:
+    from agent.replay.replay import ReplayFailure
 
-    if isinstance(one, NotReplayed):
+    if isinstance(one, ReplayFailure):
         yield Line("", f"not replayed: {one_line(one.why)}", "faint")
         return
     before, after = one.before.trace, one.after

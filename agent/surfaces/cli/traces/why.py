@@ -33,12 +33,12 @@ async def why(
 
     Without --in: who may read it now, and the turns that stored, found or used it.
     """
-    from agent.tracing.why.gates import Asked
+    from agent.tracing.why.gates import Question
     from agent.tracing.why.memories import traces_of
     from agent.tracing.why.messages import explain
 
     trace = await pet.traces.get(within, pet.clock()) if within else None
-    asked = Asked(pet.clock(), user, trace)
+    asked = Question(pet.clock(), user, trace)
     found = await explain(pet.components.database, pet.traces, asked, wanted)
     seen = [[] if trace else await traces_of(pet.traces, one.id, pet.clock()) for one in found]
     pairs = list(zip(found, seen, strict=True))

@@ -16,7 +16,7 @@ from agent.surfaces.http.openai_api.open_webui import (
     is_client_task,
 )
 from agent.types.arguments import MAX_MESSAGE
-from agent.types.client import AN_IMAGE, Called, Item, Returned, Said
+from agent.types.client import AN_IMAGE, CallItem, Item, MessageItem, ResultItem
 
 MAX_SHOWN = 4 * MAX_MESSAGE
 """Characters of the last message with the template that a client puts around it."""
@@ -94,14 +94,14 @@ class ChatMessage(Open):
     def items(self) -> Iterator[Item]:
         """What it adds to the conversation."""
         if self.role == "tool":
-            yield Returned(self.tool_call_id or "", self.text)
+            yield ResultItem(self.tool_call_id or "", self.text)
             if self.images:
-                yield Said("user", PICTURES_OF_A_TOOL, images=self.images)
+                yield MessageItem("user", PICTURES_OF_A_TOOL, images=self.images)
         elif self.role in ("user", "assistant"):
             if told := below_files(self.text) if self.role == "user" else self.text:
-                yield Said(self.role, told, images=self.images)
+                yield MessageItem(self.role, told, images=self.images)
             for call in self.tool_calls or ():
-                yield Called(call.id, call.function.name, call.function.arguments)
+                yield CallItem(call.id, call.function.name, call.function.arguments)
 
 
 @dataclass(frozen=True, slots=True)

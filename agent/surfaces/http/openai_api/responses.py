@@ -31,7 +31,7 @@ from agent.surfaces.http.openai_api.response_events import ResponseEvents, Respo
 from agent.surfaces.http.routes import api_routes
 from agent.turn.client.alignment import branch_of
 from agent.turn.client.our_calls import without_ours
-from agent.types.client import Called, Item, Returned, Said, items_as_json
+from agent.types.client import CallItem, Item, MessageItem, ResultItem, items_as_json
 from memory.sql.messages.client_calls import kept_calls
 
 router = api_routes(tag="chat", any_query=True)
@@ -179,15 +179,15 @@ async def _before(pet: Companion, response: str, user: str | None) -> tuple[str,
         raise ApiError(400, "previous_response_not_found", message)
     kept = await kept_calls(pet.components.database, sent.id)
     calls = without_ours(items_as_json().validate_python(kept.items)) if kept else []
-    items = [*(Said(one.role, one.text) for one in said), *calls]
+    items = [*(MessageItem(one.role, one.text) for one in said), *calls]
     return sent.conversation_id, [_input_item(item) for item in items]
 
 
 def _input_item(item: Item) -> InputItem:
     match item:
-        case Called(id, name, arguments):
+        case CallItem(id, name, arguments):
             return InputItem(type="function_call", call_id=id, name=name, arguments=arguments)
-        case Returned(id, output):
+        case ResultItem(id, output):
             return InputItem(type="function_call_output", call_id=id, output=output)
-        case Said(role, text):
+        case MessageItem(role, text):
             return InputItem(role=role, content=text)

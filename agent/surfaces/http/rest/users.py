@@ -30,8 +30,8 @@ from agent.types.arguments import (
     Status,
     Ttl,
     Type,
+    read_user,
     read_value,
-    user_named,
 )
 from agent.types.records_json import (
     DecisionJson,
@@ -71,7 +71,7 @@ router = api_routes("/api/users/{user}", tag="a person")
 
 async def _path_user(user: Annotated[str, Path(max_length=MAX_NAME)], caller: Authenticated) -> str:
     """Return the user in the path, for whom the caller acts. Raises BadInput for no name."""
-    return caller.user or read_value("user", user_named, user)
+    return caller.user or read_value("user", read_user, user)
 
 
 User = Annotated[str, Depends(_path_user)]

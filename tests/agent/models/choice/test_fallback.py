@@ -118,7 +118,7 @@ async def test_a_silent_first_is_asked_again_after_its_pause(pet_with, some_way,
         reply, _ = await some_way.ask(pet, "hello", user="ana")
         assert reply.model == "spare"
     assert len(server.asked) == 3, "while it is left alone it is not waited for"
-    assert pet.admin.health.left_alone == ["model"]
+    assert pet.admin.health.unavailable == ["model"]
     assert pet.components.breakers["fallback model"].answered == 5
     clock.now += FIRST_PAUSE
     reply, _ = await some_way.ask(pet, "and now?", user="ana")

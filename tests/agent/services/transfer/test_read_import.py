@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agent.errors import BadInput
-from agent.services.transfer.read_import import Imported, parse_import
+from agent.services.transfer.read_import import ImportReceipt, parse_import
 from hachi import Companion
 from hachi.testing import AnsweringModel
 
@@ -73,7 +73,7 @@ async def test_an_import_that_is_begun_again_asks_no_model_about_what_is_there(
     for told, new, calls in ((likes[:1], 1, 0), (likes, 1, 1), (likes, 0, 1)):
         parsed = parse_import(json.loads(json.dumps(told)), user="ana")
         stored = await pet.conversations.import_(parsed, user="ana", progress=done.append)
-        assert (stored, len(model.asked)) == (Imported(0, new), calls)
+        assert (stored, len(model.asked)) == (ImportReceipt(0, new), calls)
     assert sum(done) == 5
 
 

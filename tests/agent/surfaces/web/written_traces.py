@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from agent.tracing.redact import Redaction
-from agent.tracing.serialization import Serializer, Stored
+from agent.tracing.serialization import Serializer, StoredTrace
 from agent.tracing.trace import Summary, span_from, span_json
 from memory.process.spans import Recording
 
@@ -63,5 +63,5 @@ class Written:
         summary = replace(stored.summary, **about)
         body = json.dumps({"made_by": "tests", "root": span_json(root)}, ensure_ascii=False)
         packed = zlib.compress(body.encode("utf-8", "surrogatepass"), 1)
-        await self.pet.traces.write([Stored(summary, packed)], began, made_by=("tests", {}))
+        await self.pet.traces.write([StoredTrace(summary, packed)], began, made_by=("tests", {}))
         return summary

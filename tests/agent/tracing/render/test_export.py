@@ -6,7 +6,7 @@ import pytest
 from scripted_server import Call, answer
 
 from agent.errors import SettingsError
-from agent.tracing.render.export import exported, markdown, read_exported
+from agent.tracing.render.export import export_json, markdown, read_export
 
 
 async def test_files_hold_the_turn_and_its_jobs(pet_at, first_way, server, last):
@@ -20,10 +20,10 @@ async def test_files_hold_the_turn_and_its_jobs(pet_at, first_way, server, last)
     await pet.settle()
     whole = await pet.traces.get_with_jobs((await last(pet)).id, pet.clock())
 
-    text = exported([whole])
+    text = export_json([whole])
     assert '"place": "acme/general"' in text
-    [read] = read_exported(text)
-    assert exported([read]) == text
+    [read] = read_export(text)
+    assert export_json([read]) == text
     assert (read.trace.summary.place, read.trace.summary.tools) == (
         "place:acme/general",
         ("search_memories", "nothing!"),
@@ -39,7 +39,7 @@ async def test_files_hold_the_turn_and_its_jobs(pet_at, first_way, server, last)
 @pytest.mark.parametrize("text", ["", "{}", "[]", "[3]", '[{"summary": 3}]', "null"])
 def test_what_is_no_exported_trace_is_refused(text):
     with pytest.raises(ValueError, match=r"no exported trace|no trace is in it"):
-        read_exported(text)
+        read_export(text)
 
 
 async def test_without_the_otlp_library_the_error_names_the_extra(open_pet, monkeypatch):

@@ -9,7 +9,7 @@ from sqlalchemy import event
 
 from agent.errors import BadInput
 from agent.tracing.redact import Redaction
-from agent.tracing.serialization import Serializer, Stored
+from agent.tracing.serialization import Serializer, StoredTrace
 from agent.tracing.store.filters import TraceFilter
 from agent.tracing.store.stats import stats_of
 from agent.tracing.store.traces import Traces
@@ -47,7 +47,7 @@ def id_of(number: int) -> str:
     return f"trace_{number:032x}"
 
 
-def made(number: int, *, ended: bool = True, root: Span | None = None, **about: Any) -> Stored:
+def made(number: int, *, ended: bool = True, root: Span | None = None, **about: Any) -> StoredTrace:
     usual: dict[str, Any] = {"kind": "turn", "started_at": NOW, "user": "ana", "said": f"said {number}"}
     recorded = Recording(id_of(number), root or Span("turn"))
     recorded.open = not ended
@@ -175,7 +175,7 @@ async def test_pruning_deletes_what_began_before_in_batches(traces, monkeypatch)
 ROW, OTHER, THIRD = (f"00000000-0000-4000-8000-{number:012x}" for number in range(3))
 
 
-def showing(number: int, *ids: str, **more: Any) -> Stored:
+def showing(number: int, *ids: str, **more: Any) -> StoredTrace:
     """A trace whose search found these rows."""
     search = Span("search", data={"found": [(id, 0.5) for id in ids]})
     return made(number, root=Span("turn", data={"reply": {"message": "hi"}}, spans=[search]), **more)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from agent.turn.client.alignment import Alignment, Key, align
 from agent.turn.client.history import Compared, compared
-from agent.types.client import ClientTurn, Said
+from agent.types.client import ClientTurn, MessageItem
 from memory.records import Message
 
 EVER = datetime(2026, 1, 1, tzinfo=UTC)
@@ -190,8 +190,8 @@ class Chat:
         after: str = "",
         begins: bool = False,
     ) -> None:
-        said = tuple(Said(*words_of(one.shown)) for one in history)  # type: ignore[arg-type]
-        later = (Said("assistant", after),) if after else ()
+        said = tuple(MessageItem(*words_of(one.shown)) for one in history)  # type: ignore[arg-type]
+        later = (MessageItem("assistant", after),) if after else ()
         asked = f"({question.shown})" if wrapped else question.shown
         found = compared(self.stored, ClientTurn(said, later, begins=begins), words_of(asked)[1])
         follows = self._follow(found)
@@ -302,7 +302,7 @@ told = st.lists(st.sampled_from(["ok", "no", "Sure", "Hm"]), max_size=8)
 def test_whatever_is_sent_is_followed_in_its_order_and_replaces_nothing_of_itself(
     stored, sent, question, after
 ):
-    history, later = (tuple(Said(*words_of(text)) for text in texts) for texts in (sent, after))
+    history, later = (tuple(MessageItem(*words_of(text)) for text in texts) for texts in (sent, after))
     transcribed = transcript(*stored)
     found = align(transcribed, list_of(*sent, question, *after), len(sent))
     path = [here for _, here in sorted(found.path.items())]

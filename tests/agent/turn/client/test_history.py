@@ -1,6 +1,7 @@
 """A conversation whose history the client keeps and sends whole."""
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -8,15 +9,17 @@ from scripted_server import Asked, Call, Fail, Say, ScriptedServer, answer
 
 from agent.errors import ModelError
 from agent.types.budget import Budget
-from agent.types.client import Called, ClientTool, ClientTurn, Item, Returned, Said
+from agent.types.client import CallItem, ClientTool, ClientTurn, Item, MessageItem, ResultItem
 from hachi import Companion
 from tests.memory.conftest import server as postgresql
+
+U, A = partial(MessageItem, "user"), partial(MessageItem, "assistant")
 
 __all__ = ["postgresql"]
 
 Rows = Callable[..., list[dict[str, Any]]]
 
-PERU = [Said("user", "Name a country"), Said("assistant", "Peru")]
+PERU = [U("Name a country"), A("Peru")]
 REPLACED = "its message was replaced"
 
 
@@ -45,7 +48,7 @@ async def test_a_chat_goes_on_in_the_conversation_that_it_began(pet, server, row
     await say(pet, "Name a country")
     await say(pet, "And its capital?", *PERU)
     await say(pet, "Something else")
-    await say(pet, "And another?", *PERU, Said("user", "And its capital?"), Said("assistant", "Lima"))
+    await say(pet, "And another?", *PERU, U("And its capital?"), A("Lima"))
     told = rows("SELECT conversation_id, text FROM messages ORDER BY seq")
     first, other = (
         {row["conversation_id"] for row in told if row["text"] in texts} for texts in (("Peru",), ("Hm.",))
@@ -58,13 +61,13 @@ async def test_a_chat_goes_on_in_the_conversation_that_it_began(pet, server, row
 
 async def test_two_chats_that_begin_with_the_same_words_end_nothing_of_each_other(pet, server, rows):
     server.script(*map(answer, ("Hello.", "Hello.", "Baa.", "Noted.", "Moo.", "Two.")))
-    hello = [Said("user", "hi"), Said("assistant", "Hello.")]
+    hello = [U("hi"), A("Hello.")]
     for _ in range(2):
         await say(pet, "hi")
     await say(pet, "I have a yak", *hello)
-    await say(pet, "and a goat", *hello, Said("user", "I have a yak"), Said("assistant", "Baa."))
+    await say(pet, "and a goat", *hello, U("I have a yak"), A("Baa."))
     await say(pet, "I have a zebu", *hello)
-    await say(pet, "how many?", *hello, Said("user", "I have a zebu"), Said("assistant", "Moo."))
+    await say(pet, "how many?", *hello, U("I have a zebu"), A("Moo."))
     assert kept(rows, replaced=True) == []
     told = rows("SELECT conversation_id, text FROM messages WHERE text != 'hi' ORDER BY seq")
     yak, zebu = (
@@ -77,7 +80,7 @@ async def test_two_chats_that_begin_with_the_same_words_end_nothing_of_each_othe
 
 
 async def test_an_edit_in_the_only_unnamed_chat_with_these_messages_replaces_what_followed(pet, server, rows):
-    hello = [Said("user", "hi"), Said("assistant", "Hello.")]
+    hello = [U("hi"), A("Hello.")]
     server.script(answer("Hello."), answer("Baa.", {"content": "Ana has a yak"}), answer("Moo."))
     await say(pet, "hi")
     await say(pet, "I have a yak", *hello)
@@ -89,8 +92,8 @@ async def test_an_edit_in_the_only_unnamed_chat_with_these_messages_replaces_wha
 async def test_a_chat_that_came_from_elsewhere_ends_nothing_of_one_with_the_same_answer(pet, server, rows):
     server.script(*map(answer, ("Hello.", "Baa.", "Sure.")))
     await say(pet, "hi there")
-    await say(pet, "I have a yak", Said("user", "hi there"), Said("assistant", "Hello."))
-    await say(pet, "tell me more", Said("user", "good evening"), Said("assistant", "Hello."))
+    await say(pet, "I have a yak", U("hi there"), A("Hello."))
+    await say(pet, "tell me more", U("good evening"), A("Hello."))
     assert kept(rows, replaced=True) == []
     assert len({row["conversation_id"] for row in rows("SELECT conversation_id FROM messages")}) == 2
 
@@ -115,8 +118,8 @@ async def test_an_edit_replaces_what_followed_and_what_was_learned_from_it(pet, 
         "importance": 0.7,
     }
     server.script(answer("Hello."), answer("Fair winds!", fact), answer("Aye."), answer("I see."))
-    start = [Said("user", "hi there"), Said("assistant", "Hello.")]
-    branch = [*start, Said("user", "I sail on Sundays"), Said("assistant", "Fair winds!")]
+    start = [U("hi there"), A("Hello.")]
+    branch = [*start, U("I sail on Sundays"), A("Fair winds!")]
     await say(pet, "hi there", conversation="boat")
     await say(pet, "I sail on Sundays", *start, conversation="boat")
     await say(pet, "with Ben", *branch, conversation="boat")
@@ -134,9 +137,7 @@ async def test_an_edit_replaces_what_followed_and_what_was_learned_from_it(pet, 
     assert "I sail on Sundays" not in {one.text for one in await pet.conversations.messages(user="ana")}
 
     server.script(answer("Welcome back."))
-    await say(
-        pet, "and with Eve", *branch, Said("user", "with Ben"), Said("assistant", "Aye."), conversation="boat"
-    )
+    await say(pet, "and with Eve", *branch, U("with Ben"), A("Aye."), conversation="boat")
     assert kept(rows, replaced=True) == ["I row on Mondays", "I see."]
     assert [memory.content for memory in await pet.memories.list(user="ana")] == ["Ana sails on Sundays"]
     await pet.settle()
@@ -149,19 +150,17 @@ async def test_a_chat_of_which_nothing_is_sent_is_continued(pet, server, rows):
     await say(pet, "I have a yak", conversation="pets")
     await say(pet, "I have a zebu", conversation="pets")
     assert seen(server.asked[-1]) == ["I have a yak", "Baa.", "I have a zebu"]
-    summary = [Said("user", "Summary: Ana has a yak."), Said("assistant", "Understood.")]
+    summary = [U("Summary: Ana has a yak."), A("Understood.")]
     await say(pet, "I have a yak", *summary, conversation="pets")  # the same words again
     assert seen(server.asked[-1])[:4] == ["Summary: Ana has a yak.", "Understood.", "I have a yak", "Baa."]
     told = ["I have a yak", "Baa.", "I have a zebu", "Moo.", "I have a yak", "Baa."]
     assert kept(rows) == told
     assert [memory.content for memory in await pet.memories.list(user="ana")] == ["Ana has a yak"]
-    trimmed = [Said("user", "I have a zebu"), Said("assistant", "Moo."), Said("user", "I have a yak")]
-    await say(pet, "what do I have?", *trimmed, Said("assistant", "Baa."), conversation="pets")
+    trimmed = [U("I have a zebu"), A("Moo."), U("I have a yak")]
+    await say(pet, "what do I have?", *trimmed, A("Baa."), conversation="pets")
     assert kept(rows) == [*told, "what do I have?", "Hm."]
-    first = [Said("user", "I have a yak"), Said("assistant", "Baa.")]
-    await say(
-        pet, "and now?", *first, Said("user", "I have a zebu"), Said("assistant", "Moo."), conversation="pets"
-    )
+    first = [U("I have a yak"), A("Baa.")]
+    await say(pet, "and now?", *first, U("I have a zebu"), A("Moo."), conversation="pets")
     assert kept(rows)[:4] == told[:4]  # a branch of it
     assert len(kept(rows)) == 6
 
@@ -171,12 +170,12 @@ async def test_an_answer_that_was_stopped_continued_or_edited_is_stored_as_it_wa
     pet, server, rows, sent
 ):
     server.script(*map(answer, ("Hello.", "Fair winds!", "Aye.", "Aye!")))
-    start = [Said("user", "hi there"), Said("assistant", "Hello.")]
-    asked = [*start, Said("user", "I sail")]
+    start = [U("hi there"), A("Hello.")]
+    asked = [*start, U("I sail")]
     await say(pet, "hi there", conversation="boat")
     await say(pet, "I sail", *start, conversation="boat")
     for _ in range(2):  # and answered anew
-        await say(pet, "with Ben", *asked, Said("assistant", sent), conversation="boat")
+        await say(pet, "with Ben", *asked, A(sent), conversation="boat")
     assert kept(rows)[:5] == ["hi there", "Hello.", "I sail", sent, "with Ben"]
     assert "Fair winds!" in kept(rows, replaced=True)
     receipt = await pet.conversations.forget(
@@ -192,8 +191,8 @@ async def test_what_was_forgotten_does_not_come_back_with_a_clients_copy_of_an_a
 ):
     yak = {"content": "Ana has a yak"}
     server.script(answer("Noted.", yak), answer("You told me: Ana has a yak."), answer("Hm."))
-    noted = [Said("user", "I have a yak"), Said("assistant", "Noted.")]
-    asked = [*noted, Said("user", "what do I have?"), Said("assistant", "You told me: Ana has a yak.")]
+    noted = [U("I have a yak"), A("Noted.")]
+    asked = [*noted, U("what do I have?"), A("You told me: Ana has a yak.")]
     await say(pet, "I have a yak", conversation="pets")
     await say(pet, "what do I have?", *noted, conversation="pets")
     [fact] = await pet.memories.list(user="ana")
@@ -215,8 +214,8 @@ async def test_a_message_in_a_template_is_shown_in_it_and_stored_without(pet, se
 
 async def test_examples_and_results_are_shown_in_order_and_not_stored(pet, server, rows):
     server.script(answer("Sunny."))
-    examples = (Said("user", "2+2"), Said("assistant", "4"))
-    used = (Called("c1", "weather", '{"town": "Lyon"}'), Returned("c1", "sunny"))
+    examples = (U("2+2"), A("4"))
+    used = (CallItem("c1", "weather", '{"town": "Lyon"}'), ResultItem("c1", "sunny"))
     await say(pet, "how is it in Lyon?", *examples, after=used)
     *_, question, call, result = server.asked[0].json["messages"]
     assert seen(server.asked[0]) == ["2+2", "4", "how is it in Lyon?"]
@@ -234,7 +233,7 @@ async def test_a_long_history_is_cut_by_its_budget_alone(open_pet, server):
         "history_budget": Budget(2_000),
     }
     pet = await open_pet(**settings)
-    history = [Said("user" if at % 2 == 0 else "assistant", f"{at:03} {'x' * 36}") for at in range(200)]
+    history = [(A if at % 2 else U)(f"{at:03} {'x' * 36}") for at in range(200)]
     for user in ("ana", None):
         server.script(answer("Hm."))
         await say(pet, "well?", *history, user=user)
@@ -271,7 +270,7 @@ async def test_a_question_goes_on_where_the_model_spoke_beside_its_call(pet, ser
     server.script(Say("Let me look.", (Call("clock", {}, id="c1"),)), answer("Noon."))
     clock = ClientTool("clock", "The time", {"type": "object", "properties": {}})
     await pet.respond("what time is it?", user="ana", client=ClientTurn((), tools=(clock,)))
-    used = (Said("assistant", "Let me look."), Called("c1", "clock", "{}"), Returned("c1", "12:00"))
+    used = (A("Let me look."), CallItem("c1", "clock", "{}"), ResultItem("c1", "12:00"))
     await say(pet, "what time is it?", after=used)
     assert kept(rows) == ["what time is it?", "Noon."]
 
@@ -284,13 +283,13 @@ async def test_a_history_is_followed_on_both_databases(open_pet, server, request
     )
     server.script(answer("Hello.", {"content": "Ana is here"}))
     server.script(*map(answer, ("Fair winds!", "Aye.", "Noon it is.")))
-    asked = [Said("user", "hi there"), Said("assistant", "Hello.")]
-    sailing = [Said("user", "I sail"), Said("assistant", "Fair w")]
+    asked = [U("hi there"), A("Hello.")]
+    sailing = [U("I sail"), A("Fair w")]
     await say(pet, "hi there", conversation="boat")
     await say(pet, "I sail", *asked, conversation="boat")
     await say(pet, "with Ben", *asked, *sailing, conversation="boat")
-    edited = [Said("user", "hello there"), Said("assistant", "Hello.")]
-    ben = [Said("user", "with Ben"), Said("assistant", "Aye.")]
+    edited = [U("hello there"), A("Hello.")]
+    ben = [U("with Ben"), A("Aye.")]
     await say(pet, "when?", *edited, *sailing, *ben, conversation="boat")
     told = ["hello there", "Hello.", "I sail", "Fair w", "with Ben", "Aye.", "when?", "Noon it is."]
     assert [one.text for one in await pet.conversations.messages(user="ana")][::-1] == told
@@ -299,11 +298,11 @@ async def test_a_history_is_followed_on_both_databases(open_pet, server, request
     fact = await pet.remember("Ana sails on Sundays", user="ana")
     await pet.memories.forget(str(fact.id), user="ana")
     server.script(answer("Sure."))
-    whole = [*edited, *sailing, *ben, Said("user", "when?"), Said("assistant", "It is noon, Sundays.")]
+    whole = [*edited, *sailing, *ben, U("when?"), A("It is noon, Sundays.")]
     await say(pet, "sure?", *whole, conversation="boat")
     left = [one.text for one in await pet.conversations.messages(user="ana")][::-1]
     assert left == [*told, "sure?", "Sure."], "the client's copy may hold what was forgotten"
     server.script(answer("Yes."))
-    await say(pet, "really?", *whole, Said("user", "sure?"), Said("assistant", "Sure."), conversation="boat")
+    await say(pet, "really?", *whole, U("sure?"), A("Sure."), conversation="boat")
     left = [one.text for one in await pet.conversations.messages(user="ana")][::-1]
     assert left == [*told, "sure?", "Sure.", "really?", "Yes."]

@@ -9,12 +9,12 @@ from scripted_server import Call, Raw, Say, ScriptedServer, answer
 
 from agent.replay.replay import replay
 from agent.turn.client.our_calls import with_ours, without_ours
-from agent.types.client import Called, ClientTool, ClientTurn, Item, Returned, Said
+from agent.types.client import CallItem, ClientTool, ClientTurn, Item, MessageItem, ResultItem
 from hachi import Companion
 
 CLOCK = ClientTool("clock", "The time", {"type": "object", "properties": {}})
 SEARCH = Call("search_memories", {"query": "yak"}, id="s1")
-USED = (Called("c1", "clock", "{}"), Returned("c1", "12:00"))
+USED = (CallItem("c1", "clock", "{}"), ResultItem("c1", "12:00"))
 
 
 @pytest.fixture(params=["chat", "responses"])
@@ -51,7 +51,7 @@ async def test_they_are_sent_again_with_the_clients_results(pet, server, rows, p
     assert [call.call_id for call in reply.client_calls] == ["c1"]
     reply = await say(pet, *USED, streamed=streamed)
     assert [call.call_id for call in reply.client_calls] == ["c2"]
-    reply = await say(pet, *USED, Called("c2", "clock", "{}"), Returned("c2", "12:01"), streamed=streamed)
+    reply = await say(pet, *USED, CallItem("c2", "clock", "{}"), ResultItem("c2", "12:01"), streamed=streamed)
     assert reply.message == "Bo is fed at noon."
     found, noon, newest, later = server.asked[-1].results
     assert ("called Bo" in found, noon, "called Bo" in newest, later) == (True, "12:00", True, "12:01")
@@ -89,9 +89,9 @@ def items(told: str) -> list[Item]:
     made: list[Item] = []
     for one in told.split():
         if one == "t":
-            made.append(Said("assistant", "Let me look."))
+            made.append(MessageItem("assistant", "Let me look."))
             continue
-        made += [Called(one, "tool", "{}", ours=one[0] == "s"), Returned(one, f"result {one}")]
+        made += [CallItem(one, "tool", "{}", ours=one[0] == "s"), ResultItem(one, f"result {one}")]
     return made
 
 

@@ -7,7 +7,7 @@ import pytest
 from agent.errors import BadInput
 from agent.surfaces.http.openai_api.chat_request import ChatRequest
 from agent.surfaces.http.openai_api.messages import MAX_SHOWN, ChatMessage, parse_messages
-from agent.types.client import Called, Returned, Said
+from agent.types.client import CallItem, MessageItem, ResultItem
 
 PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
 
@@ -29,8 +29,8 @@ def test_the_last_user_message_is_answered_and_the_rest_is_context() -> None:
         ]
     )
     assert given.text == "I have\na boat"
-    assert given.history == (Said("user", "what is it?"), Said("assistant", "A boat."))
-    assert given.after == (Said("assistant", "Nice"),)
+    assert given.history == (MessageItem("user", "what is it?"), MessageItem("assistant", "A boat."))
+    assert given.after == (MessageItem("assistant", "Nice"),)
     assert given.instructions == "Answer like a pirate.\n\nBe brief."
     assert given.client_task is None
 
@@ -106,7 +106,7 @@ def test_what_is_said_below_open_webuis_list_of_files_is_what_was_asked() -> Non
         given = parse_messages([message("user", shown)])
         assert (given.text, given.shown) == ("Who pays?", shown)
     later = parse_messages([message("user", f"{files}\n\nWho pays?"), message("user", "And when?")])
-    assert (later.history, later.text, later.shown) == ((Said("user", "Who pays?"),), "And when?", "")
+    assert (later.history, later.text, later.shown) == ((MessageItem("user", "Who pays?"),), "And when?", "")
     assert parse_messages([message("user", files)]).text == files
 
 
@@ -130,11 +130,12 @@ def test_calls_of_a_clients_tools_stay_in_order_with_their_results() -> None:
     question = message("user", "how is the weather?")
     given = parse_messages([question, asks, tells])
     assert (given.history, given.text) == ((), "how is the weather?")
-    assert given.after == (Called("call_1", "weather", "{}"), Returned("call_1", "sunny"))
+    assert given.after == (CallItem("call_1", "weather", "{}"), ResultItem("call_1", "sunny"))
     again = parse_messages(
         [question, asks, tells, message("assistant", "Sunny."), message("user", "and now?")]
     )
-    assert again.history == (Said("user", question.text), *given.after, Said("assistant", "Sunny."))
+    asked, answered = MessageItem("user", question.text), MessageItem("assistant", "Sunny.")
+    assert again.history == (asked, *given.after, answered)
     with pytest.raises(BadInput, match="the results of these tool calls are missing: call_1"):
         parse_messages([question, asks, message("user", "well?")])
     with pytest.raises(BadInput, match="follows no call 'call_1'"):
