@@ -20,6 +20,7 @@ from agent.background.check_ins import CheckInService
 from agent.background.confirmed_calls import ConfirmedCalls
 from agent.background.periodic_jobs import Schedule
 from agent.settings import Settings
+from agent.turn.besides import with_besides
 from agent.turn.context.persona import read_persona
 from agent.turn.extensions import extensions, tools_named
 from agent.turn.mcp_servers.file import read_mcp_file
@@ -259,6 +260,9 @@ class Companion:
         if request.user and not await self.people.places.keeps(request.user, request.place):
             name = await deps.parts.transcript.speakers.label(request.speaker, request.user, request.place)
             request = replace(request, user=None, author=name, unkept=True)
+        elif self.settings.memory:
+            links, reads = self.components.links, options.get("reads")
+            request = await with_besides(links, request, reads, on=self.settings.read_places)
         asked, most = options.get("model"), options.get("max_turns")
         if asked or most:
             changed: dict[str, Any] = {"max_turns": most or deps.settings.max_turns}

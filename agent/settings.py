@@ -318,6 +318,9 @@ class Settings(BaseSettings):
     waking_hours: Hours = WakingHours()
     """The hours in which a person who wants it is asked how something went, by their clock. Set it to where
     people live."""
+    read_places: bool = False
+    """Whether a person may read in private, too, the places in which they wrote and which they can still
+    read. Set it where a companion is to know people wherever they talk with it."""
     tools: str = ""
     """Functions that the model may call besides Hachi's own, between blanks: `shop.orders:find_order`. Set it
     to give the companion tools of your program."""

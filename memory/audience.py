@@ -5,11 +5,13 @@ it may read; every read takes one. Places nest, outermost first: ``place:acme/ge
 ``place:acme/general``.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from urllib.parse import quote, unquote
 
 GLOBAL = "global"
+NOTHING_BESIDES: Mapping[str, str] = MappingProxyType({})
 
 
 def user_key(user: str) -> str:
@@ -71,18 +73,38 @@ class Audience:
     """The owner keys that a reader may read. With no keys, as in an anonymous turn, nothing can be read."""
 
     keys: frozenset[str]
+    besides: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """Those of them that are not the reader's own, each with what to call it: accounts of theirs that are
+    linked, and places that they may read in private."""
 
     @classmethod
-    def of(cls, user: str | None, place: Place | None = None) -> "Audience":
-        """Return what may be read when `user` speaks in `place` (None: in private)."""
+    def of(
+        cls, user: str | None, place: Place | None = None, besides: Mapping[str, str] = NOTHING_BESIDES
+    ) -> "Audience":
+        """Return what may be read when `user` speaks in `place` (None: in private). What they may read
+        `besides` counts in private alone."""
         if user is None:
             return cls(frozenset())
         if place is None or place.private:
-            return cls(frozenset({user_key(user), GLOBAL}))
+            return cls(frozenset({user_key(user), GLOBAL, *besides}), besides)
         return cls(frozenset({p.key for p in place.containing()} | {GLOBAL}))
+
+    @property
+    def without_places(self) -> "Audience":
+        """Return what may be read without the places that are read in private."""
+        people = {key: name for key, name in self.besides.items() if not key.startswith("place:")}
+        return Audience(self.keys - (self.besides.keys() - people.keys()), people)
 
     def may_read(self, owners: Iterable[str]) -> bool:
         return not self.keys.isdisjoint(owners)
+
+    def origin(self, owners: Iterable[str]) -> str:
+        """Return what to call where something of these owners is from; empty for what is the reader's own or
+        everybody's, or of the place that they are in."""
+        named = sorted(owners)
+        if not (self.keys - self.besides.keys()).isdisjoint(named):
+            return ""
+        return next((self.besides[owner] for owner in named if owner in self.besides), "")
 
 
 def owners_of(user: str, place: Place | None = None) -> frozenset[str]:

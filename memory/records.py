@@ -252,6 +252,9 @@ class Hit:
     message_id: str | None = None
     author: str | None = None
     memory: Memory | None = None
+    origin: str = ""
+    """Where it is from: the place that is read in private, or the linked account, whose it is. Empty for what
+    is the reader's own, and for what stands where they are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,8 @@ class TurnContext:
     """The prompt's own sentences (see `prompts.echo`), which never become memories."""
     zone: tzinfo = UTC
     """The person's time zone; UTC until they name one."""
+    readable: Audience | None = None
+    """What searches in memory may read where that is more than `audience`."""
     searches: list[Sequence[Hit]] = field(default_factory=list)
     """The hits of each search, in order."""
     lists: list[Sequence[Hit]] = field(default_factory=list)
@@ -57,8 +59,9 @@ class TurnContext:
     @property
     def reader(self) -> Reader:
         """Return who searches, with what they have seen in this turn."""
+        readable = self.readable or self.audience
         return Reader(
-            self.recall, self.audience, self.zone, self.shown, self.message_id, self.searches, self.lists
+            self.recall, readable, self.zone, self.shown, self.message_id, self.searches, self.lists
         )
 
     @property

@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Any
 
@@ -13,6 +13,7 @@ from memory.records import Hit
 from memory.search.excerpts import Excerpt, excerpts, relevant
 from memory.search.recall import Recall
 from memory.sql.messages.message_rows import Line
+from memory.text import one_line
 from memory.text.quoting import speaker, spoken
 from memory.text.short_ids import short_ids
 from tools.failures import TryAgain
@@ -177,7 +178,7 @@ async def _shown(
     most = bisect_right(range(2, len(best) + 1), room, key=characters) + 1
     parts = excerpts(best[:most], around, seen)
     entries, texts = entries_of(parts), {hit.id: hit for hit in best}
-    brought.append([hit for part in parts for hit in _texts(part, texts)])
+    brought.append([hit for part in parts for hit in _texts(part, texts, reader.audience)])
     result: dict[str, Any] = {"memories": entries}
     if entries and len(new) > most:
         result["more"] = MORE.format(count=len(new) - most)
@@ -191,6 +192,8 @@ async def _shown(
 def _hit(hit: Hit, ids: dict[str, str], told_by: Mapping[str, str], zone: tzinfo) -> dict[str, Any]:
     shown: dict[str, Any] = {"id": ids[hit.id]} if hit.memory else {}
     shown |= {"kind": hit.kind, "content": cut(hit.content, LONGEST_HIT), "at": moment(hit.created_at, zone)}
+    if hit.origin:
+        shown["from"] = hit.origin
     if hit.id in told_by:
         shown["told_by"] = speaker(told_by[hit.id])
     if hit.memory:
@@ -213,30 +216,38 @@ def _excerpt(excerpt: Excerpt, reader: Reader) -> Entry:
         if told_at.date() != day.date():
             lines.append(moment(told_at, reader.zone))
             day = told_at
-        lines += _lines(line, excerpt)
+        lines += _lines(line, excerpt, reader.audience.origin(line.owners))
     if not reader.message_ids:
         return [at, *lines]
     ids = [line.message.id for line in excerpt.lines if line.message.id in excerpt.found]
     return {"kind": "messages", "at": at, "lines": lines, "ids": ids}
 
 
-def _lines(line: Line, excerpt: Excerpt) -> list[str]:
+def _lines(line: Line, excerpt: Excerpt, origin: str) -> list[str]:
+    """Of a line from another place or account the name says which."""
     message = line.message
+    said = f" (in {one_line(origin)})" if origin else ""
     gap = ["…"] if message.id in excerpt.gaps else []
     if message.id in excerpt.found:
-        return [*gap, spoken(message.author, cut(message.text, LONGEST_HIT), message.role)]
+        return [*gap, spoken(message.author, cut(message.text, LONGEST_HIT), message.role, said)]
     text = message.text
     short = text if len(text) <= LONGEST_CONTEXT else f"{text[: LONGEST_CONTEXT - 1].rstrip()}…"
-    return [*gap, f"~ {spoken(message.author, short, message.role)}"]
+    return [*gap, f"~ {spoken(message.author, short, message.role, said)}"]
 
 
-def _texts(part: Hit | Excerpt, hits: Mapping[str, Hit]) -> list[Hit]:
+def _texts(part: Hit | Excerpt, hits: Mapping[str, Hit], audience: Audience) -> list[Hit]:
     """Return what the reader has read: a hit, or all messages of an excerpt (score 0 beside a hit), since an
     answer may rest on those too."""
     if isinstance(part, Hit):
         return [part]
-    messages = [line.message for line in part.lines]
-    return [hits.get(m.id) or Hit(m.id, "message", m.text, 0.0, m.sent_at, m.id, m.author) for m in messages]
+    return [
+        replace(
+            hits.get(m.id) or Hit(m.id, "message", m.text, 0.0, m.sent_at, m.id, m.author),
+            origin=audience.origin(line.owners),
+        )
+        for line in part.lines
+        for m in (line.message,)
+    ]
 
 
 def _size(entry: Entry) -> int:

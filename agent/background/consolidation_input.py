@@ -23,6 +23,7 @@ from memory.records import Memory, Message
 from memory.search.core_facts import core_facts, get_relevant_memories
 from memory.sql.memories.memory_rows import UNEXPIRED, WITH_OWNERS, with_owners
 from memory.sql.messages.message_rows import Line
+from memory.sql.messages.reply_sources import recounting
 from memory.sql.tables import memories, messages
 from memory.text import sentences, tag, tags
 from memory.text.names import named
@@ -40,6 +41,8 @@ transcript is not summarised whole. The skipped messages stay in the transcript,
 KNOWN_FACTS = 20
 MAX_NEAR = 16
 """Known facts near what was said, beside those in the user context."""
+FROM_PLACES = "(what others said elsewhere)"
+"""Stands for a private reply that tells what the person read in a place."""
 MAX_ELSEWHERE = 4
 """The newest facts that were told elsewhere."""
 MAX_CHANGED = 20
@@ -195,6 +198,7 @@ class ConsolidationReader:
         after = active.covered if active else 0
         covered = [line for line in await self.parts.transcript.lines(again, owner) if line.seq <= after]
         lines = first([*covered, *at_once(answered(new, now - self.answered_within))], limit)
+        lines = await self._without_places(lines, owner) if place.private else lines
         earlier: Sequence[Message] = ()
         if active and active.withheld:
             async with self.parts.store.database.read() as connection:
@@ -223,6 +227,18 @@ class ConsolidationReader:
         if self.with_model:
             reading = await self._with_what_is_known(reading, active.updated_at if active else None)
         return reading if lines or earlier or reading.to_summarise else None
+
+    async def _without_places(self, lines: Sequence[Line], owner: str) -> Sequence[Line]:
+        """Return the lines of a private conversation without the words of replies that tell what others said
+        in places: so nothing that is derived here rests on that."""
+        replies = [line.message.id for line in lines if line.message.role == "assistant"]
+        told = await recounting(self.parts.store.database, replies, owner.removeprefix("user:"))
+        return [
+            replace(line, message=replace(line.message, text=FROM_PLACES))
+            if line.message.id in told
+            else line
+            for line in lines
+        ]
 
     async def _with_what_is_known(
         self, reading: ConsolidationInput, since: datetime | None

@@ -69,11 +69,12 @@ class ConversationService:
     ) -> list[Message]:
         """Return messages that the user may read in the place, newest first: of all conversations or of one.
         With `before`, only those older than the message with this id."""
-        return await self.parts.transcript.page(audience_of(user, place), limit, before, conversation)
+        audience = await self.parts.links.audience(user, place_of(place))
+        return await self.parts.transcript.page(audience, limit, before, conversation)
 
     async def message(self, id: ShortText, *, user: User) -> Message:
         """Return the user's message with this id, or its first eight characters. Raises NotFound."""
-        return await self.parts.transcript.own(id, user)
+        return await self.parts.links.as_teller(user, lambda one: self.parts.transcript.own(id, one))
 
     async def forget(self, id: ShortText, *, user: User) -> Forgotten:
         """Forget one of the user's messages, the reply to it, and the memories that rest on it alone. Raises
@@ -151,10 +152,13 @@ class ConversationService:
             await note_origins(connection, new.id, sent.origins)
 
     async def export(self, *, user: User) -> dict[str, Any]:
-        """Return everything that `pet.people.erase` would delete, as plain JSON values. `import_` reads
-        it."""
-        c = self.parts
-        return await export_person(c.database, c.store, c.documents, c.clock(), user)
+        """Return everything that `pet.people.erase` would delete, as plain JSON values; linked accounts under
+        `linked`, each as it is exported by itself. `import_` reads it, without those."""
+        c, linked = self.parts, await self.parts.links.of(user)
+        whole, *others = [
+            await export_person(c.database, c.store, c.documents, c.clock(), one) for one in (user, *linked)
+        ]
+        return whole | ({"linked": others} if others else {})
 
     async def export_place(self, place: Where, *, user: User) -> dict[str, Any]:
         """Return the memories and messages of a place, each with its user. `import_` reads the messages.
@@ -221,7 +225,7 @@ class ConversationService:
     async def get(self, id: ShortText, *, user: User, place: Where = None) -> Conversation:
         """Return one conversation, with its summary. Raises NotFound if the user may read nothing of it
         there."""
-        audience = audience_of(user, place)
+        audience = await self.parts.links.audience(user, place_of(place))
         for found in await conversations_of(self.parts.database, audience, self.parts.clock(), 1, id=id):
             return found
         raise NotFound(f"no conversation {id!r} here; `hachi conversations list` shows the ids")
@@ -232,6 +236,6 @@ class ConversationService:
         """Return the conversations that the user may read in the place, from every client, the one with the
         newest message first. A private conversation has the user's messages and the replies to them. `cursor`
         is the `next` of the previous page."""
-        audience, now = audience_of(user, place), self.parts.clock()
+        audience, now = await self.parts.links.audience(user, place_of(place)), self.parts.clock()
         found = await conversations_of(self.parts.database, audience, now, limit + 1, before=cursor)
         return Page(found[:limit], found[limit - 1].newest if len(found) > limit else None)

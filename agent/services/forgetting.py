@@ -10,7 +10,7 @@ from agent.services.outside_sql.log_lines import blank_lines_of, blank_typed
 from agent.turn.forget_requests import ForgetRequests
 from agent.types.client import OTHER_MEMORY
 from memory.audience import PRIVATE, Audience, Place
-from memory.errors import MemoryFault
+from memory.errors import MemoryFault, NotFound
 from memory.forgetting.make_private import make_private
 from memory.process.spans import note_rows
 from memory.records import ForgetCandidate, ForgetKind, Forgotten, Memory
@@ -35,8 +35,38 @@ class ForgetService:
     ) -> Forgotten:
         """Forget something that the user stated, with its cascade: see `memory.forgetting.cascade`.
         `asked_in` is the message that asks for it, which is forgotten too. The receipt offers related rows
-        that may be read in the place. Raises NotFound for what other people stated."""
-        named = await self.parts.forgetting.named(kind, id, user, place)
+        that may be read in the place. In private it may be a linked account's. Raises NotFound for what other
+        people stated."""
+        named, teller = await self._named(kind, id, user, place)
+        if teller != user:
+            receipt = await self._forget(named, teller, place, "")
+            with suppress(NotFound):  # the message is this account's
+                await self._forget((await self._named("message", asked_in, user, place))[0], user, place, "")
+            return receipt
+        return await self._forget(named, user, place, asked_in)
+
+    async def _named(self, kind: ForgetKind, id: str, user: str, place: Place) -> tuple[ForgetCandidate, str]:
+        """Return what is named, and the account whose it is. Raises NotFound."""
+
+        async def of(account: str) -> tuple[ForgetCandidate, str]:
+            return await self.parts.forgetting.named(kind, id, account, place), account
+
+        if not place.private:
+            return await of(user)
+        if kind != "memory":
+            return await self.parts.links.as_teller(user, of)
+        return await of(await self._teller(id, user))
+
+    async def _teller(self, id: str, user: str) -> str:
+        """Return the linked account that stated a memory; the user's own unless it is another's alone."""
+        audience = await self.parts.links.audience(user, PRIVATE)
+        if not audience.besides:
+            return user
+        memory = await self.parts.store.get(id, audience, self.parts.clock())
+        return self.parts.links.teller(memory, user, audience)
+
+    async def _forget(self, named: ForgetCandidate, user: str, place: Place, asked_in: str) -> Forgotten:
+        kind = named.kind
         near: tuple[ForgetCandidate, ...] = ()
         if kind != "conversation":
             note_rows([named.id])  # a trace of this call shows its words, in what it searches for
@@ -47,7 +77,7 @@ class ForgetService:
         self.parts.sync.wake()
         with suppress(MemoryFault):  # a trace is not read while a row that it shows is hidden
             await self.parts.recorder.forget_rows(ids)
-            receipt = replace(receipt, traces=await self.parts.traces.showing(ids))
+            receipt = replace(receipt, traces=await self.parts.traces.showing(ids, user))
         if OTHER_MEMORY in await self.parts.figures.totals(user):
             receipt = replace(receipt, elsewhere=ELSEWHERE)
         left = await self.offered([replace(receipt, offered=(*receipt.offered, *near))])
@@ -69,8 +99,8 @@ class ForgetService:
         self, kind: ForgetKind, id: str, user: str, place: Place = PRIVATE, asked_in: str = ""
     ) -> ForgetCandidate:
         """Return what `forget` would remove along with it: the messages, and the number of replies."""
-        named = await self.parts.forgetting.named(kind, id, user, place)
-        return await self.parts.forgetting.preview(replace(named, asked_in=asked_in), user)
+        named, teller = await self._named(kind, id, user, place)
+        return await self.parts.forgetting.preview(replace(named, asked_in=asked_in), teller)
 
     async def forget_quotes(self, origin: str) -> None:
         """Empty the traces that quote a message which was deleted on its chat platform."""
@@ -78,12 +108,13 @@ class ForgetService:
         await self.parts.traces.forget([quote_id(origin)])
 
     async def undo(self, id: str, user: str) -> Forgotten:
-        back = await self.parts.forgetting.undo(id, user)
+        back = await self.parts.links.as_teller(user, lambda one: self.parts.forgetting.undo(id, one))
         self.parts.store.forget_aliases()
         self.parts.sync.wake()
         return back
 
     async def make_private(self, memory: Memory, user: str) -> None:
+        user = await self._teller(memory.id, user)
         await make_private(self.parts.forgetting.database, self.parts.forgetting.clock, memory, user)
         self.parts.store.forget_aliases()
         self.parts.sync.wake()

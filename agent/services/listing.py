@@ -22,7 +22,9 @@ from agent.types.arguments import (
     place_of,
 )
 from agent.types.checks import checks_arguments
-from agent.types.meanings import audience_of, bound_of
+from agent.types.meanings import bound_of
+from memory.audience import Audience
+from memory.people.links import Links
 from memory.people.profile_store import ProfileStore
 from memory.process.pace import unhurried
 from memory.records import Memory, MemoryType
@@ -41,6 +43,7 @@ class ListParts:
     store: MemoryStore
     transcript: Transcript
     profiles: ProfileStore
+    links: Links
     clock: Callable[[], datetime]
 
 
@@ -53,15 +56,19 @@ class ListService:
         """Return the person's time zone; this machine's if it is unknown."""
         return await self.parts.profiles.zone(user, place_of(place), self.parts.clock())
 
+    async def _audience(self, user: str, place: Where) -> Audience:
+        """Return what the person may read there: in private also what is their linked accounts'."""
+        return await self.parts.links.audience(user, place_of(place))
+
     async def get(self, id: MemoryId, *, user: User, place: Where = None) -> Memory:
         """Return one memory, by its id or the first eight characters of it. Raises NotFound."""
-        return await self.parts.store.get(id, audience_of(user, place), self.parts.clock())
+        return await self.parts.store.get(id, await self._audience(user, place), self.parts.clock())
 
     async def months(self, *, user: User, place: Where = None) -> dict[str, int]:
         """Count the memories stated in each month of the person's calendar, as ``2026-11``, newest month
         first."""
         zone = await self._zone(user, place)
-        times = await self.parts.store.times(audience_of(user, place), self.parts.clock())
+        times = await self.parts.store.times(await self._audience(user, place), self.parts.clock())
         return dict(Counter([f"{time.astimezone(zone):%Y-%m}" async for time in unhurried(times)]))
 
     async def list(
@@ -80,7 +87,7 @@ class ListService:
         """What is remembered, newest first: all, or those with one of these `subjects`, of this time, told by
         this `author` (a name or an id), of this `kind` (fact, preference, insight). `cursor` is the `next` of
         the page before; what is remembered meanwhile moves no page."""
-        tags, audience = {*subjects}, audience_of(user, place)
+        tags, audience = {*subjects}, await self._audience(user, place)
         zone, after = await self._zone(user, place) if since or until else UTC, _key(cursor)
         times = {"since": bound_of(since, zone), "until": bound_of(until, zone, end=True)}
         found: Page[Memory] = Page()

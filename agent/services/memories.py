@@ -1,6 +1,6 @@
 """Looks up, adds, changes and forgets memories for the person they belong to: `pet.memories`."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -99,7 +99,7 @@ class MemoryService(ListService):
         start, zone = position_of(cursor), await self._zone(user, place) if since or until else UTC
         found = await self.parts.recall.look(
             query,
-            audience_of(user, place),
+            await self._audience(user, place),
             limit=start + limit + 1,
             subjects=subjects,
             kinds=frozenset({kind}) if kind else KINDS,
@@ -138,7 +138,7 @@ class MemoryService(ListService):
 
     async def _reader(self, user: User, place: Where) -> Reader:
         zone = await self._zone(user, place)
-        return Reader(self.parts.recall, audience_of(user, place), zone, message_ids=True)
+        return Reader(self.parts.recall, await self._audience(user, place), zone, message_ids=True)
 
     async def remember(
         self,
@@ -214,7 +214,9 @@ class MemoryService(ListService):
         """Correct a memory: a new one replaces it, and the old one stays in the history. `changes` are those
         arguments of `remember` that differ from the old memory's. In a place only what the user alone told
         there can be corrected; NotFound otherwise."""
-        old = await self.get(id, user=user, place=place)
+        audience = await self._audience(user, place)
+        old = await self.parts.store.get(id, audience, self.parts.clock())
+        user = self.parts.links.teller(old, user, audience)
         left = old.expires_at and old.expires_at - self.parts.clock()
         if changes.get("ttl", "") is None:
             changes["ttl"] = "never"
@@ -270,7 +272,7 @@ class MemoryService(ListService):
     ) -> tuple[ForgetCandidate, ...]:
         """Search for what the user stated in these words, as candidates for `forget_confirmed`. Changes
         nothing."""
-        return await self.forgetting.requests.matching([words], user, audience_of(user, place))
+        return await self.forgetting.requests.matching([words], await self._audience(user, place), user)
 
     async def forget_confirmed(
         self,
@@ -304,13 +306,18 @@ class MemoryService(ListService):
     async def history(self, id: MemoryId, *, user: User, place: Where = None) -> list[MemoryUpdate]:
         """Return the replacements that involve this memory, oldest first: what replaced what, when and why.
         In a place, the replacements for that place."""
-        return await History(self.parts.database).of(id, audience_of(user, place))
+        return await History(self.parts.database).of(id, await self._audience(user, place))
 
     async def undo(self, id: MemoryId, *, user: User, place: Where = None) -> MemoryUpdate:
         """Undo the last replacement this memory took part in: what was replaced holds again. In private for
         the user alone; in a place for the place and for them, unless somebody else also told what would give
         way. Raises NotFound where there is nothing to undo, or it is not theirs."""
         past, now = History(self.parts.database), self.parts.clock()
-        update = await past.undo(id, audience_of(user, place), user, now)
+
+        def undo(account: str) -> Awaitable[MemoryUpdate]:
+            return past.undo(id, audience_of(account, place), account, now)
+
+        private = place_of(place).private
+        update = await (self.parts.links.as_teller(user, undo) if private else undo(user))
         self.parts.sync.wake()
         return update

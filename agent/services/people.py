@@ -1,5 +1,6 @@
 """People: their profiles, their other names, their places, and erasing them: `pet.people`."""
 
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from agent.types import TurnRequest
 from agent.types.arguments import Name, ShortText, Text, User, Where, place_of
 from agent.types.checks import checks_arguments
 from agent.types.meanings import audience_of, require_consent
-from memory.audience import PRIVATE, Audience, Place
+from memory.audience import PRIVATE, Place
 from memory.errors import NotFound
 from memory.facts.aliases import also_called, names_in
 from memory.forgetting.erasure import Erasure
@@ -47,7 +48,8 @@ class PeopleService:
     async def context(self, *, user: User, place: Where = None) -> UserContext:
         """Return the person's profile, their most important facts, and their open tasks."""
         where = place_of(place)
-        facts = await core_facts(self.parts.store, user, Audience.of(user, where), self.parts.clock())
+        audience = await self.parts.links.audience(user, where)
+        facts = await core_facts(self.parts.store, user, audience, self.parts.clock())
         tasks = await self.parts.tasks.list(user, where)
         known = await self.parts.profiles.view(user, where, self.parts.clock())
         return replace(known, long_term_facts=tuple(facts), open_tasks=tuple(tasks))
@@ -119,14 +121,57 @@ class PeopleService:
                 return await self.memories.forget(memory.id, user=user, place=place)
         raise NotFound(f"{person!r} is not known as {other!r} here; `hachi people aliases` shows who is")
 
-    async def preview_erase(self, *, user: User) -> Mapping[str, int]:
+    async def preview_erase(self, *, user: User, linked: bool = False) -> Mapping[str, int]:
         """Count by kind what `erase` would delete from the database now."""
-        return await self.erasure.preview(user)
+        found = Counter[str]()
+        for one in (user, *(await self.parts.links.of(user) if linked else ())):
+            found.update(await self.erasure.preview(one))
+        return dict(found)
 
-    async def erase(self, *, user: User) -> Erased:
-        """Erase a person: delete everything of theirs for good, and verify that it is gone. Returns the
-        receipt. What they write meanwhile is handled afterwards, as from a new person."""
-        return await self.erasure.erase(user)
+    async def erase(self, *, user: User, linked: bool = False) -> Erased:
+        """Erase a person: delete everything of theirs for good, and verify that it is gone; with `linked`
+        their linked accounts too. Returns the receipt, one for all. What they write meanwhile is handled
+        afterwards, as from a new person."""
+        others = await self.parts.links.of(user) if linked else ()
+        receipts = [await self.erasure.erase(one) for one in (*others, user)]
+        removed = Counter[str]()
+        for receipt in receipts:
+            removed.update(receipt.removed)
+        left = tuple(one for receipt in receipts for one in receipt.left)
+        verified = all(receipt.verified for receipt in receipts)
+        return replace(receipts[-1], removed=dict(removed), left=left, verified=verified)
+
+    async def accounts(self, *, user: User) -> list[str]:
+        """Return the accounts of this person that are linked with this one."""
+        return [*await self.parts.links.of(user)]
+
+    async def link_code(self, *, user: User) -> str:
+        """Return a code that links another account with this one, once, within ten minutes. Whoever types it
+        there reads in private what is remembered of this account: show it to nobody else. Raises BadInput
+        where the person wants nothing kept, and NotLinked."""
+        await self._may_link(user)
+        return await self.parts.links.code(user, self.parts.clock())
+
+    async def code_is_of(self, code: Name, *, user: User) -> str:
+        """Return the account that got this code, to ask the person whether it is theirs before `link`. Raises
+        NotLinked where it does not link."""
+        return await self.parts.links.giver(code, user, self.parts.clock())
+
+    async def link(self, code: Name, *, user: User) -> list[str]:
+        """Link this account with the one that got the code: in private each reads what is the other's, and
+        forgets and exports it. Returns all that are linked with it now. Raises BadInput where the person
+        wants nothing kept, and NotLinked."""
+        await self._may_link(user)
+        return [*await self.parts.links.link(code, user, self.parts.clock())]
+
+    async def unlink(self, *, user: User) -> list[str]:
+        """Part this account from those that it is linked with, and return them. Each keeps what was said on
+        it."""
+        return [*await self.parts.links.unlink(user)]
+
+    async def _may_link(self, user: str) -> None:
+        await self.erasure.finished(user)
+        await require_consent(self.parts.places, user, PRIVATE)
 
     async def _set_mode(self, mode: str, user: User, place: Place) -> None:
         if mode and mode not in MODES:

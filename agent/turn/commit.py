@@ -71,11 +71,11 @@ class AnswerStore:
         profile_ids, ids = built.prompt.known.message_ids, frozenset(hit.id for hit in hits)
         facts = [*built.facts, *(hit.memory for hit in hits if hit.memory)]
         # A forgetting holds these locks alone: it finds what is stored here, or this finds what is gone.
-        async with self.parts.database.write(lock=request.audience.keys, shared=True) as connection:
+        async with self.parts.database.write(lock=request.reader.keys, shared=True) as connection:
             now = self.parts.clock()
             over = [one for one in facts if one.expires_at and one.expires_at <= now]
             expired = {one.id: one.message_id for one in over if one.message_id}
-            sources = ReplySources(built.sources, profile_ids, request.audience, ids, expired)
+            sources = ReplySources(built.sources, profile_ids, request.reader, ids, expired)
             if not isinstance(answer, Answer):
                 await self._store_calls(connection, received, sources, answer)
                 return Stored()

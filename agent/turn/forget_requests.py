@@ -8,6 +8,7 @@ import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 from agent.types import ReceivedMessage
 from memory.audience import Audience, user_key
@@ -51,7 +52,7 @@ class ForgetRequests:
         if not texts or request.user is None:
             return None
         try:
-            found = await self.matching(texts, request.user, request.audience, str(received.id))
+            found = await self.matching(texts, request.person, request.user, str(received.id))
             words = frozenset[int]().union(*map(stems, [request.text, *before]))
             if not found and not words & stems(" ".join(texts)):
                 return None
@@ -65,20 +66,21 @@ class ForgetRequests:
         return tuple(replace(one, replies=one.replies + 1) for one in found)
 
     async def matching(
-        self, texts: Sequence[str], user: str, audience: Audience, asked_in: str = ""
+        self, texts: Sequence[str], audience: Audience, user: str, asked_in: str = ""
     ) -> tuple[ForgetCandidate, ...]:
-        """Return the facts and messages of this person that match one of the texts, facts first, then the
-        best. Those in the very words of a text are meant, and no others. The only fact is sure."""
-        found: dict[str, tuple[Hit, bool]] = {}
-        for text in texts:
-            told = await self._told(text, user, audience, {asked_in})
+        """Return the facts and messages of this person, in private of their linked accounts too, that match
+        one of the texts, facts first, then the best. Those in the very words of a text are meant, and no
+        others. The only fact is sure."""
+        found: dict[str, tuple[Hit, bool, str]] = {}
+        for text, account in product(texts, (user, *audience.besides.values())):
+            told = await self._told(text, account, audience, {asked_in})
             near = _without_sources(_worded_so(told, text) or _near(told))
             facts = [hit for hit in near if hit.memory]
             only = (facts or near)[0] if len(facts or near) == 1 else None
-            found |= {hit.id: (hit, hit is only) for hit in near}
+            found |= {hit.id: (hit, hit is only, account) for hit in near}
         best = sorted(found.values(), key=lambda one: (one[0].memory is None, -one[0].score))[:MOST_ASKED]
-        named = [_candidate(hit, asked_in, sure) for hit, sure in best]
-        return tuple([await self.preview(candidate, user) for candidate in named])
+        named = [(_candidate(hit, asked_in, sure), account) for hit, sure, account in best]
+        return tuple([await self.preview(candidate, account) for candidate, account in named])
 
     async def _spoken_of(
         self, named: Sequence[ForgetCandidate], received: ReceivedMessage, words: frozenset[int]
@@ -88,8 +90,10 @@ class ForgetRequests:
         request = received.request
         if all(words & stems(one.content) for one in named):
             return tuple(named)
-        hits = await self._told(request.text, str(request.user), request.audience, {str(received.id)})
-        near = {hit.id for hit in _near(hits)}
+        near = set[str]()
+        for account in (str(request.user), *request.linked.values()):
+            hits = await self._told(request.text, account, request.person, {str(received.id)})
+            near |= {hit.id for hit in _near(hits)}
         return tuple(one for one in named if one.id in near or words & stems(one.content))
 
     async def related(

@@ -29,7 +29,8 @@ def store_memories_payload(
     sources: Iterable[str] = (),
 ) -> dict[str, Any]:
     """Return the payload: an answer's memories[], which no row has yet, and the ids of what they rest on:
-    the message, what the tools brought (`hits`), and what the prompt was written from (`sources`)."""
+    the message, what the tools brought (`hits`; `elsewhere` in another place or account), and what the
+    prompt was written from (`sources`)."""
     return {
         "drafts": [asdict(draft) for draft in drafts],
         "place": list(incoming.place.path),
@@ -37,6 +38,7 @@ def store_memories_payload(
         "message_id": message_id,
         "found": {kind: sorted(hit.id for hit in hits if hit.kind == kind) for kind in FOUND},
         "shown": sorted(sources),
+        "elsewhere": sorted(hit.id for hit in hits if hit.origin),
     }
 
 
@@ -60,6 +62,7 @@ async def read_store_memories(
             raise NotNow("it rests on what is forgotten and may come back", until)
         return None
     said_at = datetime.fromisoformat(payload["said_at"])
+    origins = dict.fromkeys(payload.get("elsewhere", ()), "elsewhere")  # a job of an earlier version has none
     found = [(id, kind) for kind in FOUND for id in payload["found"][kind] if id in rows]
     origin = Provenance(
         user=job.user_id,
@@ -68,7 +71,9 @@ async def read_store_memories(
         message_id=payload["message_id"],
         said=rows[payload["message_id"]].text if payload["message_id"] else "",
         live=True,
-        found=tuple(Hit(id, kind, rows[id].text, score=0.0, created_at=said_at) for id, kind in found),
+        found=tuple(
+            Hit(id, kind, rows[id].text, 0.0, said_at, origin=origins.get(id, "")) for id, kind in found
+        ),
         shown=frozenset(payload["shown"]),
     )
     drafts = [Draft(**draft | {"subjects": tuple(draft["subjects"])}) for draft in payload["drafts"]]

@@ -319,4 +319,5 @@ def _tool_context(deps: TurnDependencies, received: ReceivedMessage, built: Buil
         zone=built.prompt.known.zone,
         unasked=received.request.occasion is not None,
         confirm=received.request.confirm,
+        readable=received.request.reader,
     )

@@ -1,6 +1,6 @@
 """The input and output of a turn, as frozen records."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Generic
@@ -17,6 +17,7 @@ from agent.types.arguments import (
     Where,
     async_function,
     model_or_name,
+    reads_of,
 )
 from agent.types.client import CLIENT_TURN, CallItem, ClientTurn, Item
 from memory.audience import PRIVATE, Audience, Place
@@ -76,10 +77,25 @@ class TurnRequest:
     """Asks the person about a call that changes something; None: no such tool is offered."""
     unkept: bool = False
     """Whether the speaker wants nothing of theirs kept: then the request is anonymous, and no trace is."""
+    linked: Mapping[str, str] = field(default_factory=dict)
+    """The owner keys of the speaker's linked accounts, for a request in private, with the accounts' ids."""
+    reads: Mapping[str, str] = field(default_factory=dict)
+    """The owner keys of the places that they may read in private, with what the places are called."""
 
     @property
     def audience(self) -> Audience:
+        """Return what may be read of this account's, or in this place: conversations, documents."""
         return Audience.of(self.user, self.place)
+
+    @property
+    def person(self) -> Audience:
+        """Return the same with the linked accounts."""
+        return Audience.of(self.user, self.place, self.linked)
+
+    @property
+    def reader(self) -> Audience:
+        """Return what searches may read: also the places that are read in private."""
+        return Audience.of(self.user, self.place, {**self.linked, **self.reads})
 
     @property
     def conversation_id(self) -> str:
@@ -162,6 +178,11 @@ Ending = Annotated[
 to its answer; empty for nothing."""
 
 
+MayRead = Callable[[Sequence[Place]], Awaitable[Mapping[Place, str]]]
+"""Given places in which the person wrote, returns those that they can still read, with what to call each."""
+Reads = Sequence[Place | str] | MayRead
+
+
 class TurnOptions(TypedDict, total=False):
     """The arguments of `Companion.respond` and `stream` beside the text and the user."""
 
@@ -187,5 +208,8 @@ class TurnOptions(TypedDict, total=False):
     """Model calls in this turn, in place of the setting."""
     confirm: Annotated[Confirm, Argument(async_function)] | None
     """Asks the person before a tool of an MCP server runs that may change something; unset: there is none."""
+    reads: Annotated["Reads", Argument(reads_of)] | None
+    """In private, the places that the person can read: of those in which they wrote, they are searched too.
+    For `HACHI_READ_PLACES`; a function is asked which of them can be read."""
     ending: Ending | None
     """Says what is added to the answer, as a link where nothing can be pressed."""

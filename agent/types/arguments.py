@@ -238,6 +238,16 @@ def of_the_sdk(*classes: str) -> Callable[[object], object]:
     return read
 
 
+def reads_of(value: object) -> object:
+    """Return places, or the function that is asked for them."""
+    if callable(value):
+        return value
+    places = [place_of(one) for one in listed(value)]
+    if len(places) > MOST_SUBJECTS or any(place.private for place in places):
+        raise InvalidValue(value, f"no list of at most {MOST_SUBJECTS} places, such as ['acme/general']")
+    return tuple(places)
+
+
 def model_or_name(value: object) -> object:
     return read_name(value) if isinstance(value, str) else of_the_sdk("Model")(value)
 

@@ -28,6 +28,7 @@ from memory.index.embedders import Embedder, open_embedder
 from memory.index.indexing import Indexing
 from memory.index.server.index import ServerIndex
 from memory.people.check_ins import CheckIns
+from memory.people.links import Links
 from memory.people.places import Places
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks
@@ -168,6 +169,7 @@ def _components(
         transcript=transcript,
         summaries=summaries,
         profiles=ProfileStore(database),
+        links=Links(database),
         tasks=Tasks(database),
         places=Places(database),
         check_ins=CheckIns(database, settings.waking_hours),

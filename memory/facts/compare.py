@@ -201,6 +201,12 @@ def only_recalls(new: str, stored: str, said: str, aside: Collection[str] = ()) 
     return not (stated & question - before and stated & before <= question)
 
 
+def takes_from(known: str, new: str, said: str) -> bool:
+    """Return whether the new fact has a word that states something of a known text, and what was `said` has
+    not."""
+    return not (_telling(new) - _telling(said)).isdisjoint(_telling(known))
+
+
 def spoken_sentences(said: str) -> list[str]:
     """Return the sentences that are no questions."""
     return [one for one in sentences(said) if not one.rstrip(_CLOSING).endswith(_ASKING)]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from memory.audience import user_key
 from memory.facts.candidate import CandidateFact
-from memory.facts.compare import normalise, same_words
+from memory.facts.compare import normalise, same_words, takes_from
 from memory.records import MAX_CONTENT, Decision, Memory
 
 
@@ -50,11 +50,15 @@ def echoed(candidate: CandidateFact, known: Iterable[Memory]) -> str | None:
     """Return the text that the candidate repeats, out of those that the turn was shown; None if it does not.
 
     An echo has the words of a hit of a search in the turn, or of a fact of somebody else in the prompt. It is
-    none if the message has these words, or the model names the fact by its id.
+    none if the message has these words, or the model names the fact by its id. What was read in another
+    place, or on another account, is echoed by any word that the message lacks.
     """
     origin, content = candidate.origin, candidate.draft.content
     if states(origin.said, content):
         return None
+    elsewhere = (hit.content for hit in origin.found if hit.origin)
+    if text := next((text for text in elsewhere if takes_from(text, content, origin.said)), None):
+        return text
     known = list(known)
     named = {one.id for one in known if candidate.corrects(one) and candidate.decides_for(one)}
     found = [hit.content for hit in origin.found if hit.id not in named]

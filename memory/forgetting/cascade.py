@@ -29,6 +29,7 @@ from memory.forgetting.replies import (
     answers_to,
     compare,
     find_repeating,
+    private_to_others,
     read_by,
     replies_shown,
     shown_to_others,
@@ -63,6 +64,8 @@ class Cascade:
     messages: frozenset[str] = frozenset()
     """The person's own."""
     replies: frozenset[str] = frozenset()
+    elsewhere: frozenset[str] = frozenset()
+    """Those of the `replies` that others were given in private: no receipt tells of them."""
     shown: tuple[str, ...] = ()
     """The ids of replies that were shown one of the rows, and stay."""
     tasks: frozenset[str] = frozenset()
@@ -197,6 +200,7 @@ async def of_person(
     told = ForgottenTexts(user, [*(fact.content for fact in alone), *whole], at=_first_stated(alone, said))
     scanned = await compare(connection, told, others.values(), scanned)
     told_in = frozenset(row.id for row in said)
+    elsewhere = await private_to_others(connection, others, user)
     everybodys = {id for id, owner in links if owner == GLOBAL}
     return Cascade(
         user,
@@ -204,7 +208,8 @@ async def of_person(
         facts,
         told_in,
         (frozenset(row.id for row in mine) - told_in) | scanned.repeating,
-        tuple(sorted(others.keys() - scanned.repeating)),
+        elsewhere & scanned.repeating,
+        tuple(sorted(others.keys() - scanned.repeating - elsewhere)),
         frozenset(await connection.scalars(_TASKS.where(tasks.c.user_id == user))),
         frozenset(await connection.scalars(_ENTRIES.where(context_entries.c.user_id == user))),
         scanned=scanned,
@@ -236,11 +241,14 @@ async def _with_replies(
     counted = cascade.scanned.most is not None
     given = set() if counted else gone | answers | await _summaries_of(connection, gone)
     scanned = await find_repeating(connection, told, given, readers, cascade.scanned)
-    replies = answers | scanned.repeating
-    if counted:
-        return replace(cascade, replies=replies)
-    alone, others = await replies_shown(connection, gone, replies, readers)
-    return replace(cascade, replies=replies | alone, shown=tuple(sorted(others)), scanned=scanned)
+    replies, others = answers | scanned.repeating, set[str]()
+    if not counted:
+        alone, others = await replies_shown(connection, gone, replies, readers)
+        replies |= alone
+    elsewhere = await private_to_others(connection, {*replies, *others}, cascade.person)
+    stay = tuple(sorted(others - elsewhere))
+    scanned = cascade.scanned if counted else scanned
+    return replace(cascade, replies=replies, elsewhere=elsewhere & replies, shown=stay, scanned=scanned)
 
 
 def _first_stated(facts: Iterable[Memory], said: Iterable[Any]) -> dict[str, datetime]:

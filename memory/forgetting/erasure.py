@@ -27,6 +27,7 @@ from memory.forgetting.cascade import of_person, still_linked
 from memory.forgetting.erasure_rows import SHARED, SHOWN, STAYS, ErasureProgress
 from memory.forgetting.purge import Purge, pass_to_others
 from memory.index.indexing import Indexing
+from memory.people.links import LOCK as LINKS
 from memory.records import Erased, Remainder
 from memory.sql import changes
 from memory.sql import hidden as entries
@@ -148,7 +149,7 @@ class Erasure:
             progress.counts["memories"] += len(facts - shared)
             progress.counts[SHARED] += len(shared)
             progress.counts["messages"] += len(own)
-            progress.counts["replies"] += len(said - own)
+            progress.counts["replies"] += len(said - own - cascade.elsewhere)
             progress.counts["tasks"] += len(cascade.tasks)
             progress.counts["context"] += len(cascade.entries)
             progress.counts["history"] += await rows.steps_of(connection, user, facts)
@@ -162,7 +163,7 @@ class Erasure:
     async def _delete_rows(self, progress: ErasureProgress) -> None:
         """Delete rows that are not hidden first: jobs, conversations, names, settings."""
         user = progress.user
-        async with self._stage(progress, [f"tasks:{user}", f"context:{user}"]) as connection:
+        async with self._stage(progress, [f"tasks:{user}", f"context:{user}", LINKS]) as connection:
             progress.counts["work"] += await rows.delete_work(connection, user)
             await forget_what_came(connection, user, self.clock())
             await rows.delete_conversations(connection, user)

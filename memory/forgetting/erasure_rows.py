@@ -144,6 +144,8 @@ def _own(user: str) -> dict[str, tuple[Table, ColumnElement[bool]]]:
         "names": (t.speakers, t.speakers.c.owner == user_key(user)),
         "figures": (t.figures, t.figures.c.user_id == user),
         "check-ins": (t.check_ins, t.check_ins.c.user_id == user),
+        "links": (t.links, t.links.c.user_id == user),
+        "link codes": (t.link_codes, t.link_codes.c.user_id == user),
         "person": (t.users, t.users.c.id == user),
     }
 

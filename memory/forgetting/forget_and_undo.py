@@ -16,7 +16,7 @@ from memory.facts.derived import withhold
 from memory.forgetting import hiding
 from memory.forgetting.cascade import Cascade, cascade_of
 from memory.forgetting.offers import BY_ITSELF, find_named, offered_with
-from memory.forgetting.replies import PREVIEWED
+from memory.forgetting.replies import PREVIEWED, private_to_others
 from memory.records import ForgetCandidate, ForgetKind, Forgotten
 from memory.sql import hidden as entries
 from memory.sql.engine import Database
@@ -53,7 +53,7 @@ class Forgetting:
             cascade = await cascade_of(connection, candidate, user, self.clock(), PREVIEWED)
             said = select(messages.c.text).where(messages.c.id.in_(cascade.messages), kept())
             texts = await connection.scalars(said.order_by(messages.c.seq))
-            gone = select(func.count()).where(messages.c.id.in_(cascade.replies), kept())
+            gone = select(func.count()).where(messages.c.id.in_(cascade.replies - cascade.elsewhere), kept())
             replies = (await connection.execute(gone)).scalar_one()
         return replace(candidate, messages=tuple(texts), replies=replies)
 
@@ -97,6 +97,7 @@ class Forgetting:
             found = await fetch(connection, memories.c.id.in_(facts), now) if facts else []
             own = select(func.count()).where(messages.c.id.in_(said), messages.c.role == "user")
             mine = (await connection.execute(own)).scalar_one()
+            replies = len(said) - mine - len(await private_to_others(connection, said, user))
             named = next((memory for memory in found if memory.id == row.named), None)
             kind = next((kind for kind in BY_ITSELF if row.named in back.get(kind, ())), None)
             text = (await find_named(connection, kind, row.named, user, PRIVATE)).content if kind else ""
@@ -104,7 +105,7 @@ class Forgetting:
             named,
             tuple(found),
             messages=mine,
-            replies=len(said) - mine,
+            replies=replies,
             tasks=len(back.get("task", ())),
             entries=len(back.get("entry", ())),
             text=text,
@@ -120,7 +121,7 @@ def _receipt(cascade: Cascade, named: ForgetCandidate, gone: Mapping[Kind, Colle
         memory,
         tuple(fact for fact in cascade.facts if fact.id in facts),
         messages=len(cascade.messages.intersection(gone["message"])),
-        replies=len(cascade.replies.intersection(gone["message"])),
+        replies=len((cascade.replies - cascade.elsewhere).intersection(gone["message"])),
         kept=cascade.shown,
         tasks=len(gone["task"]),
         entries=len(gone["entry"]),
@@ -130,6 +131,7 @@ def _receipt(cascade: Cascade, named: ForgetCandidate, gone: Mapping[Kind, Colle
 
 async def _withhold(connection: AsyncConnection, cascade: Cascade, forgetting: str, now: datetime) -> int:
     facts = [fact.id for fact in cascade.facts]
-    said = cascade.messages | cascade.replies
+    said = cascade.messages | cascade.replies - cascade.elsewhere
+    await withhold(connection, now, message_ids=cascade.elsewhere, forgetting=forgetting)
     of_facts = await withhold(connection, now, memory_ids=facts, owners=cascade.owners, forgetting=forgetting)
     return of_facts + await withhold(connection, now, message_ids=said, forgetting=forgetting)

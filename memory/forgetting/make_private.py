@@ -29,8 +29,8 @@ from memory.sql.tables import context_entries, memories, memory_owners, memory_u
 
 async def make_private(database: Database, clock: Callable[[], datetime], memory: Memory, user: str) -> None:
     """Withdraw a person's memory from all places, with what it had superseded, its messages, and the replies
-    there that answered those or contain it. Raises NotFound if it is in no place, or if somebody else stated
-    it too."""
+    that answered those or contain it, there and in private to others. Raises NotFound if it is in no place,
+    or if somebody else stated it too."""
     await retried(lambda: _make_private(database, clock, memory, user))
 
 
@@ -53,8 +53,8 @@ async def _make_private(database: Database, clock: Callable[[], datetime], memor
         id = await entries.begin(connection, user, "private", now, None, memory.id)
         withdrawn = await _withdrawn_rows(connection, cascade.messages | cascade.replies, places)
         rows: dict[Kind, Collection[str]] = {"link": [link_id(*one) for one in links], "told": withdrawn}
-        await entries.hide(connection, id, rows)
-        await tell_platforms(connection, withdrawn, now)
+        await entries.hide(connection, id, {**rows, "message": cascade.elsewhere})
+        await tell_platforms(connection, {*withdrawn, *cascade.elsewhere}, now)
         facts = [fact.id for fact in cascade.facts]
         await withhold(connection, now, message_ids=withdrawn, memory_ids=facts, owners=places, forgetting=id)
         await _note(connection, memory.id, user, now)

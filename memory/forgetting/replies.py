@@ -14,7 +14,7 @@ from itertools import chain, pairwise
 from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, literal_column, or_, select, true
+from sqlalchemy import ColumnElement, and_, func, literal_column, or_, select, true
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import GLOBAL, Audience, Place, user_key
@@ -246,13 +246,29 @@ async def _names_of(connection: AsyncConnection, user: str) -> str:
     return " ".join([user, *names])
 
 
+_PRIVATE = func.coalesce(messages.c.place, "") == ""
+"""With `coalesce`, so that no index is used: most messages are private."""
+
+
 def read_by(owners: Collection[str], user: str, *, shared: bool) -> ColumnElement[bool]:
-    """Match the replies that the user or these owners can read. Where somebody else stated the same
-    (`shared`), the replies to the user in places stay."""
+    """Match the replies that the user or these owners can read, also where they are in private. Where
+    somebody else stated the same (`shared`), the replies to the user in places stay, and others' private
+    ones."""
     own = messages.c.user_id == user
     own = and_(own, messages.c.place == "") if shared else own
-    everywhere = [true()] if GLOBAL in owners else []
+    everywhere = [true()] if GLOBAL in owners else [] if shared else [_PRIVATE]
     return and_(messages.c.role == "assistant", or_(own, in_places(owners), *everywhere))
+
+
+async def private_to_others(connection: AsyncConnection, ids: Collection[str], user: str) -> frozenset[str]:
+    """Return those of these replies that others than the user got in private: no receipt tells the user of
+    them."""
+    theirs = _PRIVATE, messages.c.user_id != user
+    found = [
+        await connection.scalars(select(messages.c.id).where(messages.c.id.in_(part), *theirs))
+        for part in parts(ids)
+    ]
+    return frozenset(id for rows in found for id in rows)
 
 
 def in_places(owners: Collection[str]) -> ColumnElement[bool]:
@@ -290,10 +306,12 @@ async def replies_shown(
 async def shown_to_others(
     connection: AsyncConnection, user: str, theirs: Collection[str], places: Collection[str]
 ) -> dict[str, Any]:
-    """Return by id the replies to others, in these places or inside them, that rest on a row of the user."""
+    """Return by id the replies to others, in these places or inside them or in private, that rest on a row
+    of the user."""
     found: dict[str, Any] = {}
     for part in parts(theirs):
         query = REPLIES.where(messages.c.id.in_(resting_on(part, "found", "covered")))
-        rows = await connection.execute(query.where(in_places(places), messages.c.user_id != user))
+        read = or_(in_places(places), _PRIVATE)
+        rows = await connection.execute(query.where(read, messages.c.user_id != user))
         found |= {row.id: row for row in rows}
     return found

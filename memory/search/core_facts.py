@@ -14,7 +14,7 @@ from memory.index.bm25 import stems
 from memory.records import Memory
 from memory.sql.memories.memory_rows import UNEXPIRED, WITH_OWNERS, with_owners
 from memory.sql.memories.store import MemoryStore
-from memory.sql.readable import MEMORIES_READABLE
+from memory.sql.readable import MEMORIES_READABLE, people_and_places
 from memory.sql.tables import memories
 
 IMPORTANT = 0.5
@@ -30,7 +30,10 @@ LONGEST_QUESTION = 4_000
 
 _BEST_FIRST = (memories.c.importance.desc(), memories.c.created_at.desc(), memories.c.id)
 _STATED = select(memories.c.id).where(
-    memories.c.user_id == bindparam("user"), memories.c.importance >= IMPORTANT, MEMORIES_READABLE, UNEXPIRED
+    memories.c.user_id.in_(bindparam("users", expanding=True)),
+    memories.c.importance >= IMPORTANT,
+    MEMORIES_READABLE,
+    UNEXPIRED,
 )
 _CORE_FACTS = (
     WITH_OWNERS.where(memories.c.id.in_(_STATED.order_by(*_BEST_FIRST).limit(POOL)))
@@ -41,9 +44,10 @@ _CORE_FACTS = (
 
 
 async def core_facts(store: MemoryStore, user: str, audience: Audience, now: datetime) -> list[Memory]:
-    """Return the person's important facts that this audience may read, the most important and newest
-    first."""
-    given = {"user": user, "owners": list(audience.keys), "now": now}
+    """Return the person's important facts that this audience may read, in private those of linked accounts
+    too, the most important and newest first."""
+    users = sorted({user, *people_and_places(audience)[0]})
+    given = {"users": users, "owners": list(audience.keys), "now": now}
     return with_owners(await store.database.rows(_CORE_FACTS, given))
 
 

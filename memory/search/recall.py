@@ -159,7 +159,7 @@ class Recall:
             self._recalled.update(memory.id for memory in memories)
             self.count("", {"retrieved": len(memories)})
             note(found=[(memory.id, 1.0) for memory in memories])
-            return [fact_row(memory).hit(1.0) for memory in memories]
+            return [fact_row(memory).hit(1.0, audience) for memory in memories]
 
     async def around(self, hits: Sequence[Hit], audience: Audience) -> dict[str, list[Line]]:
         """Return each found message with the lines of people around it that this audience may read."""
@@ -233,7 +233,7 @@ class Recall:
         ranked = [one for one in ranked if one[0] not in wanted.exclude]
         candidates = {id: one for id, one in candidates.items() if id not in wanted.exclude}
         note(candidates=Explanation(lanes, candidates, ranked, wanted.limit, wanted.exclude))
-        hits = [rows[id].hit(score) for id, score in ranked if score > 0.0]
+        hits = [rows[id].hit(score, wanted.audience) for id, score in ranked if score > 0.0]
         return SearchResult(hits, best, known, rankings.partial, aliases)
 
     def _full(self, rarity: float) -> dict[str, float]:
@@ -261,10 +261,10 @@ class Recall:
             found |= {one.id: message_row(one) for one in messages}
         if "summary" in wanted.kinds and not subjects:
             summaries = await self.conversations.newest(
-                wanted.audience, wanted.now, NEWEST_SUMMARIES, exclude=exclude, **times
+                wanted.audience.without_places, wanted.now, NEWEST_SUMMARIES, exclude=exclude, **times
             )
             found |= {one.id: summary_row(one) for one in summaries}
-        hits = [row.hit(1.0) for row in (await self._by_author(found, wanted)).values()]
+        hits = [row.hit(1.0, wanted.audience) for row in (await self._by_author(found, wanted)).values()]
         hits.sort(key=lambda hit: (hit.kind == "summary", hit.created_at), reverse=True)
         return hits[:limit]
 
@@ -282,7 +282,9 @@ class Recall:
             ids[hit.kind].add(hit.id)
         memories = await self.store.by_ids(ids["memory"], wanted.audience, wanted.now)
         placed = await self.transcript.with_seqs(ids["message"], wanted.audience)
-        summaries = await self.conversations.by_ids(ids["summary"], wanted.audience, wanted.now)
+        summaries = await self.conversations.by_ids(
+            ids["summary"], wanted.audience.without_places, wanted.now
+        )
         replies = {id: message for id, (message, _) in placed.items() if _is_reply(message, wanted)}
         found = {id: fact_row(memory) for id, memory in memories.items()}
         found |= {id: message_row(*one) for id, one in placed.items() if id not in replies}

@@ -35,14 +35,15 @@ class SearchRow(NamedTuple):
     candidate: Candidate
     source: Memory | Message | ActiveConversation
 
-    def hit(self, score: float) -> Hit:
+    def hit(self, score: float, audience: Audience) -> Hit:
         kind, text, author, at = self.candidate[:4]
         match self.source:
             case Memory() as memory:
-                return Hit(memory.id, kind, text, score, at, memory.message_id, memory=memory)
+                origin = audience.origin(memory.owners)
+                return Hit(memory.id, kind, text, score, at, memory.message_id, memory=memory, origin=origin)
             case Message() as message:
                 return Hit(message.id, kind, text, score, at, message.id, author)
-        return Hit(self.source.id, kind, text, score, at)
+        return Hit(self.source.id, kind, text, score, at, origin=audience.origin([self.source.owner]))
 
 
 SearchRows = Mapping[str, SearchRow]

@@ -38,10 +38,11 @@ def speaker(name: str) -> str:
     return shown if len(shown) <= LONGEST_NAME else f"{shown[: LONGEST_NAME - 1].rstrip()}…"
 
 
-def spoken(name: str, text: str, role: str = "user") -> str:
-    """Return what somebody said behind their name, further lines indented: ``Ana: yes`` and ``  and no``."""
+def spoken(name: str, text: str, role: str = "user", where: str = "") -> str:
+    """Return what somebody said behind their name, further lines indented: ``Ana: yes`` and ``  and no``.
+    `where` stands before the colon."""
     who = COMPANION if role == "assistant" else speaker(name)
-    return indented(f"{who}: {text}")
+    return indented(f"{who}{_COLONS.sub(' ', where)}: {text}")
 
 
 def indented(text: str) -> str:

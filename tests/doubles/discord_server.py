@@ -146,6 +146,12 @@ class DiscordServer:
         """Of the application."""
         self.nicknames: dict[int, str] = {}
         """Person → what they are called in the server."""
+        self.gone: set[int] = set()
+        """Who is no member of the server."""
+        self.denied: dict[int, int] = {}
+        """Channel → the permissions that everybody lacks there."""
+        self.private_threads: dict[int, set[int]] = {}
+        """Thread → who is in it."""
         self.roles: dict[int, list[int]] = {}
         """Person → their roles in the server."""
         self.without_history: set[int] = set()
@@ -387,6 +393,7 @@ class DiscordServer:
             "POST /users/@me/channels": lambda _: self._channel(DM),
             "GET /channels/{channel}": self._get_channel,
             "GET /guilds/{guild}/members/{user}": self._get_member,
+            "GET /channels/{channel}/thread-members/{user}": self._get_thread_member,
             "POST /channels/{channel}/typing": self._typing,
             f"POST {message}": self._post,
             f"GET {message}/{{id}}": self._get,
@@ -472,7 +479,14 @@ class DiscordServer:
         return self._channel(int(channel))
 
     def _get_member(self, _: Json, __: str, user: str) -> Json:
+        if int(user) in self.gone:
+            raise _Refused(404, 10007, "Unknown Member")
         return self._member(int(user))
+
+    def _get_thread_member(self, _: Json, channel: str, user: str) -> Json:
+        if int(user) not in self.private_threads[int(channel)]:
+            raise _Refused(404, 10007, "Unknown Member")
+        return {"id": channel, "user_id": user, "join_timestamp": "2026-11-21T09:30:00+00:00", "flags": 0}
 
     def _member(self, user: int) -> Json:
         return TEMPLATES["member"] | {
@@ -616,11 +630,14 @@ class DiscordServer:
         if id in self.last_messages:
             here["last_message_id"] = str(self.last_messages[id])
         if id in self.threads:
-            return TEMPLATES["thread"] | here | {"parent_id": str(self.threads[id]), "owner_id": str(ANA)}
+            kind = {"type": 12} if id in self.private_threads else {}
+            here |= {"parent_id": str(self.threads[id]), "owner_id": str(ANA)}
+            return TEMPLATES["thread"] | here | kind
         here |= {"name": "general" if id == GENERAL else "random"} | (
             {"type": 15} if id in self.forums else {}
         )
-        return TEMPLATES["text_channel"] | here
+        denied = {"id": str(GUILD), "type": 0, "allow": "0", "deny": str(self.denied.get(id, 0))}
+        return TEMPLATES["text_channel"] | here | {"permission_overwrites": [denied]}
 
     def guild(self) -> Json:
         own = _role(ROLE, "Hachi") | {"managed": True, "tags": {"bot_id": str(BOT)}}
@@ -628,7 +645,7 @@ class DiscordServer:
             "id": str(GUILD),
             "owner_id": str(ANA),
             "roles": [
-                _role(GUILD, "@everyone"),
+                _role(GUILD, "@everyone") | {"permissions": str(1 << 10 | 1 << 11 | 1 << 16)},
                 own,
                 *(_role(id, "a role") for id in {*chain(*self.roles.values())}),
             ],

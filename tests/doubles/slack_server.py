@@ -113,6 +113,10 @@ class SlackServer:
         self.scopes = ""
         """Those that are granted to the bot."""
         self.admins: set[str] = set()
+        self.people: dict[str, dict[str, Any]] = {}
+        """Person → what else Slack tells of them."""
+        self.members: dict[str, set[str]] = {}
+        """Private channel → who is in it. All others are public, and nobody is in them."""
         self.creators: dict[str, str] = {}
         """Channel → who created it."""
         self.too_odd = ""
@@ -483,11 +487,14 @@ class SlackServer:
         profile = {"display_name": self.names[id], "real_name": f"{self.names[id]} of Acme"}
         person = {"id": id, "team_id": TEAM, "name": id.lower(), "profile": profile}
         person |= {"tz": self.zones[id]} if id in self.zones else {}
-        return {"user": person | {"is_admin": id in self.admins}}
+        return {"user": person | {"is_admin": id in self.admins} | self.people.get(id, {})}
 
     def conversations_info(self, arguments: dict[str, Any]) -> dict[str, Any]:
         id = arguments["channel"]
-        return {"channel": {"id": id, "name": "general", "creator": self.creators.get(id, "UBOSS")}}
+        if id.startswith("CGONE"):
+            raise Refused("channel_not_found")
+        kind = {"is_channel": True, "is_private": id in self.members}
+        return {"channel": {"id": id, "name": "general", "creator": self.creators.get(id, "UBOSS")} | kind}
 
     def files_info(self, arguments: dict[str, Any]) -> dict[str, Any]:
         told = self.told.get(arguments["file"])
@@ -519,6 +526,9 @@ class SlackServer:
 
     def users_conversations(self, arguments: dict[str, Any]) -> dict[str, Any]:
         assert "im" not in arguments["types"].split(","), "the app has no scope for it"
+        if user := arguments.get("user"):
+            own = [id for id, members in self.members.items() if user in members]
+            return {"channels": [{"id": id, "name": "secret"} for id in own]}
         channels = {line["channel"] for line in self.said if not line["channel"].startswith("D")}
         return {"channels": [{"id": id} for id in sorted(channels)]}
 

@@ -4,7 +4,7 @@ import asyncio
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from itertools import count, product
 from typing import Any
@@ -13,9 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memory.audience import Audience, Place, owners_of
+from memory.audience import Audience, Place, owners_of, user_key
 from memory.facts.compare import content_key
-from memory.records import Decision
+from memory.people.links import Links, NotLinked
+from memory.records import Decision, Hit
 from memory.sql.messages.conversations import conversations_of
 from memory.sql.tables import memories
 from tests.memory.conftest import Stack
@@ -40,9 +41,12 @@ SAY = st.tuples(st.just("say"), who, where, text, st.sampled_from([None, "1d", "
 HEAR = st.tuples(st.just("receive"), who, where, text)
 CORRECT = st.tuples(st.just("correct"), who, where, text, st.integers(0, 20))
 DELETE = st.tuples(st.just("delete"), who, where, st.integers(0, 20))
+LINK, UNLINK = st.tuples(st.just("link"), who, who), st.tuples(st.just("unlink"), who)
 MOVE = st.tuples(st.just("move"), st.integers(0, 20))
 UPKEEP = st.tuples(st.just("upkeep"))
-STORY = st.lists(st.one_of(SAY, SAY, SAY, HEAR, CORRECT, DELETE, MOVE, UPKEEP), min_size=3, max_size=14)
+STORY = st.lists(
+    st.one_of(SAY, SAY, SAY, HEAR, HEAR, CORRECT, DELETE, MOVE, UPKEEP, LINK, UNLINK), min_size=3, max_size=14
+)
 
 _worlds = count()
 
@@ -55,6 +59,10 @@ class World:
     number: int = field(default_factory=lambda: next(_worlds))
     said: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     ids: list[str] = field(default_factory=list)
+    wrote: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """The places in which each person wrote a message."""
+    linked: list[set[str]] = field(default_factory=list)
+    """Accounts of one person."""
     alone: bool = True
     """Whether what was decided still holds when it is looked at."""
 
@@ -66,6 +74,44 @@ class World:
 
     def audience(self, name: str, place: str) -> Audience:
         return Audience.of(self.user(name), self.place(place))
+
+    def one_person(self, name: str) -> set[str]:
+        return next((group for group in self.linked if name in group), {name})
+
+    async def link(self, one: str, other: str) -> None:
+        """The one gets a code, the other types it."""
+        groups, now = [self.one_person(one), self.one_person(other)], self.stack.clock.now
+        links = Links(self.stack.database)
+        code = await links.code(self.user(one), now)
+        if groups[0] == groups[1] or min(map(len, groups)) > 1:
+            with pytest.raises(NotLinked):
+                await links.link(code, self.user(other), now)
+            return
+        await links.link(code, self.user(other), now)
+        self.linked = [*(group for group in self.linked if group not in groups), groups[0] | groups[1]]
+
+    async def unlink(self, name: str) -> None:
+        await Links(self.stack.database).unlink(self.user(name))
+        self.linked = [group - {name} for group in self.linked]
+        self.linked = [group for group in self.linked if len(group) > 1]
+
+    async def reader(self, name: str, place: str, may: Collection[str]) -> Audience:
+        """What is read by somebody who can read these places, as the platform says."""
+        where, links = self.place(place), Links(self.stack.database)
+        if not where.private:
+            return await links.audience(self.user(name), where)
+        besides, wrote = await links.with_places(self.user(name))
+        can_read = {self.place(one) for one in may}
+        places = {one.key: str(one) for one in wrote if one in can_read}
+        return Audience.of(self.user(name), where, besides | places)
+
+    def readable(self, name: str, place: str, may: Collection[str]) -> set[str]:
+        """The texts that may be read there."""
+        if place != "dm":
+            return self.may_hear(self.audience(name, place))
+        places = [self.place(one).key for one in self.wrote[name] & {*may}]
+        people = [user_key(self.user(one)) for one in self.one_person(name)]
+        return set().union(*(self.said[key] for key in (*people, *places)))
 
     def may_hear(self, audience: Audience) -> set[str]:
         return set().union(*(self.said[key] for key in audience.keys))
@@ -105,6 +151,7 @@ class World:
 
     async def receive(self, name: str, place: str, content: str) -> None:
         self.note(name, place, content)
+        self.wrote[name] |= {place} - {"dm"}
         await self.stack.receive(content, self.user(name), str(self.place(place)))
 
     async def delete(self, name: str, place: str, which: int) -> None:
@@ -119,11 +166,19 @@ class World:
         await self.stack.expire()
         await self.stack.indexing.catch_up()
 
-    async def check(self, readers: Iterable[tuple[str, str]]) -> None:
-        for name, place in readers:
-            audience = self.audience(name, place)
-            allowed = self.may_hear(audience)
-            assert await self.everything_read_by(audience) <= allowed, (name, place)
+    async def check(self, readers: Iterable[tuple[str, str, Collection[str]]]) -> None:
+        for name, place, may in readers:
+            audience, allowed = await self.reader(name, place, may), self.readable(name, place, may)
+            assert await self.everything_read_by(audience) <= allowed, (name, place, may)
+            own, hits = self.audience(name, place), list[Hit]()
+            for question in QUESTIONS:
+                hits += await self.stack.recall.search(question, audience, limit=50)
+            for memory in (hit.memory for hit in hits if hit.memory):
+                assert bool(audience.origin(memory.owners)) != own.may_read(memory.owners), "it is named"
+            found = {hit.id for hit in hits if hit.kind == "message"}
+            for lines in (await self.stack.transcript.neighbours(found, audience)).values():
+                for line in lines:
+                    assert bool(audience.origin(line.owners)) != own.may_read(line.owners), "so is each line"
 
     async def everything_read_by(self, audience: Audience) -> set[str]:
         stack, now = self.stack, self.stack.clock.now
@@ -162,10 +217,10 @@ class World:
 
 
 PROFILE: Any = {"suppress_health_check": [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]}
-READERS = st.sets(st.tuples(who, where), min_size=2, max_size=4)
+READERS = st.lists(st.tuples(who, where, st.sets(st.sampled_from(PLACES[1:]))), min_size=2, max_size=4)
 
 
-async def live(stack: Stack, story: list[Any], lying: bool, readers: set[tuple[str, str]]) -> None:
+async def live(stack: Stack, story: list[Any], lying: bool, readers: Any) -> None:
     world = World(stack)
     for kind, *details in story:
         await getattr(world, kind)(*details)
@@ -195,4 +250,4 @@ async def test_nor_in_many_worlds(stack: Stack, story: Any, lying: bool, readers
 async def test_nobody_reads_anything_said_by_others_at_the_same_time(stack: Stack) -> None:
     world = World(stack, alone=False)
     await asyncio.gather(*(world.say(*said, None) for said in product(USERS, PLACES, TEXTS[:2])))
-    await world.check(product(USERS, PLACES))
+    await world.check(product(USERS, PLACES, [PLACES[1:]]))

@@ -1,7 +1,7 @@
 """The answers of commands, and what stands below replies, as data. Each platform turns them into text and
 buttons: it shows all text as it is, without markup, and times in the clock of whoever reads."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
@@ -46,6 +46,7 @@ READERS = (
     "in that channel, and in private with you."
 )
 STAYS = "Nothing of it leaves the machine I run on."
+READ_PLACES = " In private I also look into the channels where you wrote, as long as you can read them."
 UNKEPT = "Nothing of you, anywhere, as you want. I answer you, and forget it."
 UNKEPT_HERE = "Nothing of you here, as you want. I answer you, and forget it."
 NOTHING = "Nothing that you told me matches this, so nothing is forgotten."
@@ -133,10 +134,12 @@ def shorten(text: str, most: int = MAX_LINE) -> str:
     return line if len(line) <= most else f"{line[: most - 2]} …"
 
 
-def memory_item(memory: Memory, asker: Asker, teller: str) -> Item:
+def memory_item(memory: Memory, asker: Asker, teller: str, accounts: Collection[str] = ()) -> Item:
     """Return a memory and, if it was somebody else, who told it. It has a button to forget it if the asker is
-    one of those who said it, and if nobody else did, to make private what they said here."""
-    told = user_key(asker.user) in tellers(memory.owners, memory.user_id)
+    one of those who said it, on this account or on one of their other `accounts`, and if nobody else did, to
+    make private what they said here."""
+    mine = {user_key(account) for account in (asker.user, *accounts)}
+    told = not mine.isdisjoint(tellers(memory.owners, memory.user_id))
     told_here = (
         told and memory.user_id == asker.user and not asker.place.private and str(asker.place) == memory.place
     )
@@ -308,19 +311,23 @@ def _heard_by(settings: Settings) -> str:
     return f" Voice messages and recordings are heard by {hears.model} at {where}." if hears else ""
 
 
-def privacy_answer(settings: Settings, asker: Asker, unkept: Sequence[Place]) -> Answer:
+def privacy_answer(
+    settings: Settings, asker: Asker, unkept: Sequence[Place], linked: Sequence[str] = ()
+) -> Answer:
     """Return which data is stored, who may read it, and where it is sent, with buttons to have nothing kept.
-    `unkept` is where the asker wants that."""
+    `unkept` is where the asker wants that, `linked` are their other accounts."""
     prefix, private = asker.prefix, asker.place.private
     here = not {PRIVATE, *asker.place.containing()}.isdisjoint(unkept)
     sent = f"To answer, I send what I need of it to {models_named(settings)}."
     labelled = {
         "What I keep": (UNKEPT if PRIVATE in unkept else UNKEPT_HERE) if here else KEPT,
-        "Who may read it": READERS,
+        "Who may read it": READERS + READ_PLACES * settings.read_places,
         "Where it goes": f"{sent if asked_elsewhere(settings) else STAYS}{_heard_by(settings)}",
         "What you can do": f"{prefix}memories shows what I remember and takes it away, {prefix}context and "
         f"{prefix}tasks show the rest, and {prefix}forget-me takes away everything, everywhere.",
     }
+    if linked:
+        labelled["Linked accounts"] = f"{', '.join(linked)}; {prefix}unlink parts them."
     if unkept and not here:
         labelled["Elsewhere"] = f"Channels where I keep nothing of you, as you want: {len(unkept)}."
     choices = [] if here else [Button("Keep nothing of mine", "keep-nothing", style="danger")]

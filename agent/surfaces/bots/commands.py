@@ -48,6 +48,12 @@ NOT_OPEN = "That task is not open any more, or it is somebody else's."
 NOT_YOURS_TO_FORGET = "That is not yours to forget, or it is forgotten already."
 UNDO_OVER = "That cannot be undone any more: it is back already, or its time is over and it is gone for good."
 KEPT_BEFORE = "What I kept before stays: {prefix}forget-me takes it away."
+IN_PRIVATE = "Ask me that in our direct messages: it concerns what I remember of you there."
+LINKING = (
+    "type it there, after the same command, in our direct messages, within ten minutes. Show it to nobody: "
+    "both then read in private what I remember of the other."
+)
+MAX_CODE = 20
 NOT_ALLOWED = "Only those who manage this channel can set that; you may not."
 LISTENS: dict[Listening, str] = {
     "mentions": "Here I answer who mentions me or replies to me. Nothing else is read or kept.",
@@ -80,6 +86,8 @@ COMMANDS = (
     ),
     Command("context", "What I know of you here."),
     Command("trace", "What I did about your last message here."),
+    Command("link", "Link another account of yours with this one.", Argument("code", "The other one's code")),
+    Command("unlink", "Part this account from your others."),
 )
 """The commands; `Commands` has a method for each."""
 REMEMBER_THIS = "Remember this"
@@ -119,7 +127,9 @@ class Commands:
             "done": self._finish_task,
             "snooze": self._snooze,
             "more": self._page,
-            "erase": self._erase,
+            "erase": partial(self._erase, False),
+            "erase-all": partial(self._erase, True),
+            "link": self._link_confirmed,
             "run-call": partial(self._answer_call, True),
             "drop-call": partial(self._answer_call, False),
             "drop": self._drop_check_in,
@@ -198,9 +208,15 @@ class Commands:
 
     async def _items(self, memories: Sequence[Memory], asker: Asker) -> tuple[Item, ...]:
         audience = Audience.of(asker.user, asker.place)
-        others = {memory.user_id for memory in memories} - {asker.user}
+        accounts = await self._accounts(asker)
+        others = {memory.user_id for memory in memories} - {asker.user, *accounts}
         names = await self._pet.components.transcript.speakers.names(others, audience)
-        return tuple(memory_item(memory, asker, names.get(memory.user_id, "")) for memory in memories)
+        names |= {account: account for account in accounts}
+        return tuple(memory_item(one, asker, names.get(one.user_id, ""), accounts) for one in memories)
+
+    async def _accounts(self, asker: Asker) -> list[str]:
+        """Return the linked accounts of the asker, which count in private."""
+        return await self._pet.people.accounts(user=asker.user) if asker.place.private else []
 
     async def _remember(self, asker: Asker, content: str) -> Answer:
         if not content:
@@ -228,7 +244,8 @@ class Commands:
         id, _, kind = value.partition(".")
         if not kind:
             memory = await self._pet.memories.get(id, **asker.scope)
-            if user_key(asker.user) not in tellers(memory.owners, memory.user_id):
+            mine = {user_key(one) for one in (asker.user, *await self._accounts(asker))}
+            if mine.isdisjoint(tellers(memory.owners, memory.user_id)):
                 raise NotFound(NOT_THEIRS)
         of = cast("ForgetKind", kind or "memory")
         return forget_preview(await self._pet.memories.preview_forget(id, kind=of, **asker.scope))
@@ -258,14 +275,51 @@ class Commands:
         return Answer(f"I remember it again: {shorten(back.content)}", replaces=True)
 
     async def _forget_me(self, asker: Asker, _: str) -> Answer:
+        others = await self._pet.people.accounts(user=asker.user)
+        all_of_them = [Button("Forget all my accounts", "erase-all", style="danger")] if others else []
         return Answer(
             "This takes away everything I keep of you, everywhere: memories, messages, summaries, tasks and "
             "what I know of you. It cannot be undone.",
-            buttons=(Button("Forget me", "erase", style="danger"), Button("Keep it", "keep")),
+            (Item(", ".join(others), label="Your linked accounts stay, unless you choose all"),)
+            * bool(others),
+            buttons=(Button("Forget me", "erase", style="danger"), *all_of_them, Button("Keep it", "keep")),
         )
 
     async def _privacy(self, asker: Asker, _: str) -> Answer:
-        return privacy_answer(self._pet.settings, asker, await self._pet.people.unkept(user=asker.user))
+        people = self._pet.people
+        linked = await self._accounts(asker)
+        return privacy_answer(self._pet.settings, asker, await people.unkept(user=asker.user), linked)
+
+    async def _link(self, asker: Asker, code: str) -> Answer:
+        """Give a code or, with the code of another account, ask whether to link with that: who has somebody
+        else type theirs would read what is that person's."""
+        if not asker.place.private:
+            return Answer(IN_PRIVATE)
+        if not code:
+            code = await self._pet.people.link_code(user=asker.user)
+            return Answer(f"{code} links another account of yours with this one: {LINKING}")
+        other = await self._pet.people.code_is_of(code, user=asker.user)
+        return Answer(
+            f"This is the code of {other}. Link it only if that account is yours too: in private it then "
+            "reads, forgets and exports all that I remember of you here, and you all that I remember there. "
+            "If somebody gave you this code, do not.",
+            buttons=(
+                Button("It is mine: link them", "link", code[:MAX_CODE], "danger"),
+                Button("No", "keep"),
+            ),
+        )
+
+    async def _link_confirmed(self, asker: Asker, code: str) -> Answer:
+        if not asker.place.private:
+            return Answer(IN_PRIVATE)
+        linked = await self._pet.people.link(code, user=asker.user)
+        return Answer(f"Linked: {', '.join(linked)}. {asker.prefix}unlink parts them.", replaces=True)
+
+    async def _unlink(self, asker: Asker, _: str) -> Answer:
+        if not asker.place.private:
+            return Answer(IN_PRIVATE)
+        others = await self._pet.people.unlink(user=asker.user)
+        return Answer(f"Parted from {', '.join(others)}." if others else "This account is not linked.")
 
     async def _keep(self, wanted: bool, anywhere: bool, asker: Asker, _: str) -> Answer:
         """Have nothing of the asker kept here or anywhere, or have it kept again, and show how it stands."""
@@ -330,10 +384,14 @@ class Commands:
         last = next((trace for trace in found if trace.place == place and trace.said), None)
         if last is None:
             return Answer("I have recorded nothing of what you said here.")
+        if await traces.shows_places(last):
+            return Answer(
+                "I looked into channels where you wrote; whoever runs me can see what I read there."
+            )
         return trace_answer(await traces.get(last.id, now), last.short)
 
-    async def _erase(self, asker: Asker, _: str) -> Answer:
-        return erasure_answer(await self._pet.people.erase(user=asker.user))
+    async def _erase(self, linked: bool, asker: Asker, _: str) -> Answer:
+        return erasure_answer(await self._pet.people.erase(user=asker.user, linked=linked))
 
     async def _undo(self, asker: Asker, id: str) -> Answer:
         memory = await self._pet.memories.get(id, **asker.scope)  # NotFound if it has been replaced since

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from agent.errors import BadInput, ModelRejected, ModelUnavailable
 from memory.errors import MemoryFault, NotFound
+from memory.people.links import NotLinked
 
 log = logging.getLogger("hachi.bots")
 
@@ -22,7 +23,7 @@ UNEXPECTED = "Something broke on my side. Please try again."
 def describe_error(error: Exception) -> str:
     """Log the error and return a short message for the person, with its trace id. Errors about the person's
     own input are returned unchanged and not logged."""
-    if isinstance(error, BadInput | NotFound):
+    if isinstance(error, BadInput | NotFound | NotLinked):
         return str(error)
     trace_id = getattr(error, "trace_id", None) or f"trace_{uuid4().hex}"
     text = next((text for kind, text in _MESSAGES if isinstance(error, kind)), None)

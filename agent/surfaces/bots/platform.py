@@ -1,5 +1,7 @@
 """What a chat platform tells of its messages, what a turn needs of the platform, and who is answered."""
 
+import asyncio
+import logging
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +12,8 @@ from agent.surfaces.bots.answers import Answer, Item
 from agent.surfaces.bots.attachments.attachment import Attachment
 from memory.audience import Place
 from memory.people.places import Listening
+
+log = logging.getLogger("hachi.bots")
 
 Key = TypeVar("Key")
 Known = TypeVar("Known")
@@ -44,6 +48,38 @@ class Hourly(Generic[Key, Known]):
             return known
         self._known[key] = told, self._clock()
         return told
+
+
+READABLE_FOR, MOST_READABLE = timedelta(minutes=10), 10_000
+"""How long what a person can read is believed, and for how many people and places at once."""
+READABLE_SECONDS = 5.0
+"""How long a turn waits to be told of it."""
+
+
+class ReadablePlaces:
+    """Which places a person can read, as the platform says, and what each is called. What it does not say is
+    not readable."""
+
+    def __init__(self, platform: "Platform", clock: Callable[[], datetime]) -> None:
+        self._platform, self._clock = platform, clock
+        self._known: dict[tuple[str, Place], tuple[str, datetime]] = {}
+
+    async def of(self, user: str, places: Sequence[Place]) -> Mapping[Place, str]:
+        now = self._clock()
+        known = {place: self._known.get((user, place), ("", now - READABLE_FOR)) for place in places}
+        names = {place: name for place, (name, at) in known.items() if now - at < READABLE_FOR}
+        if asked := [place for place in places if place not in names]:
+            try:
+                async with asyncio.timeout(READABLE_SECONDS):
+                    told = await self._platform.may_read(user, asked)
+            except Exception as error:
+                log.warning("it is not known which channels %s can read: %s", user, error)
+                told = {}
+            if len(self._known) >= MOST_READABLE:
+                self._known.clear()
+            self._known.update({(user, place): (name, now) for place, name in told.items()})
+            names |= told
+        return {place: name for place, name in names.items() if name}
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +195,10 @@ class Platform(Protocol):
     """Seconds between two edits of a reply that is being generated."""
 
     async def read(self, message: IncomingMessage) -> Content: ...
+
+    async def may_read(self, user: str, places: Sequence[Place]) -> Mapping[Place, str]:
+        """Return what those of these places are called that the person can read now, history included, and
+        an empty text for the others; nothing for those of which the platform does not say. May raise."""
 
     async def thread(self, message: IncomingMessage) -> Thread:
         """Return the thread that the message is in. May raise."""

@@ -31,7 +31,15 @@ from agent.surfaces.bots.attachments.read import (
     together,
 )
 from agent.surfaces.bots.errors import describe_error
-from agent.surfaces.bots.platform import MAX_QUOTED, Content, IncomingMessage, Line, Platform, continues
+from agent.surfaces.bots.platform import (
+    MAX_QUOTED,
+    Content,
+    IncomingMessage,
+    Line,
+    Platform,
+    ReadablePlaces,
+    continues,
+)
 from agent.surfaces.bots.streamed_reply import Reply
 from agent.surfaces.links import forget_path
 from agent.types.client import ClientTurn
@@ -128,6 +136,7 @@ class Turns:
     def __post_init__(self) -> None:
         self.files = AttachmentReader.of(self.pet.settings)
         self.deliveries = self.pet.conversations.deliveries
+        self._readable = ReadablePlaces(self.platform, self.pet.clock)
 
     async def answer(self, turn: Answering) -> Shown | None:
         """Answer the messages as they are now; those that are left, once one of them was deleted, as this
@@ -270,6 +279,7 @@ class Turns:
             author=contents[-1].author,
             origins=origins,
             confirm=propose,
+            reads=partial(self._readable.of, message.user) if message.place.private else None,
             client=client if client.images or client.replies_to else None,
             ending=partial(_faults, files.faults),
             settle=True,

@@ -16,7 +16,7 @@ from agent.surfaces.http.audit import Audit
 from agent.surfaces.http.authentication import Authenticator
 from agent.surfaces.http.limits import RequestLimits
 from agent.surfaces.http.openai_api import chat, embeddings, models, responses
-from agent.surfaces.http.rest import conversations, documents, session_memories, users
+from agent.surfaces.http.rest import accounts, conversations, documents, session_memories, users
 
 DESCRIPTION = """A companion that remembers.
 
@@ -43,7 +43,7 @@ def app(pet: Companion, settings: Settings, *, loopback: bool = False, console: 
     )
     made.state.metrics, made.state.console = monitoring.Metrics(), console
     parts = (chat.router, responses.router, models.router, embeddings.router, monitoring.router, _docs)
-    rest = (session_memories.router, users.router, conversations.router, documents.router)
+    rest = (session_memories.router, users.router, accounts.router, conversations.router, documents.router)
     for part in (*parts, *rest, documents.of_places):
         made.router.routes += part.routes
     made.add_middleware(Audit)

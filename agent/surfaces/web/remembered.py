@@ -56,7 +56,8 @@ async def overview(here: Here) -> Response:
             [*day] for _, day in groupby(found, lambda one: text or one.created_at.astimezone(zone).date())
         ],
         next=found.next,
-        tellers=await pet.components.transcript.speakers.names({one.user_id for one in found}, readers),
+        tellers=await pet.components.transcript.speakers.names({one.user_id for one in found}, readers)
+        | {account: account for account in await pet.people.accounts(user=user)},
         said=[hit for hit in hits if not hit.memory],
         profile=[(name, value) for name, value in (*known.profile, *known.preferences) if value],
         summary=known.memory_summary,
@@ -107,7 +108,7 @@ async def show(here: Here, id: str) -> Response:
         raise
     why = await why_remembered(here.pet, memory, user)
     forgetting, pet = await memories.preview_forget(memory.id, user=user), here.pet
-    asked = WhyQuestion(pet.clock(), user)
+    asked = WhyQuestion(pet.clock(), user, linked=await pet.people.accounts(user=user))
     [explained] = await explain(pet.components.database, asked, memory.id)
     used = [one for one in await traces_of(pet.traces, memory.id, pet.clock()) if one[0].user == user]
     return here.page(

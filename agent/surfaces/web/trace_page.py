@@ -23,6 +23,7 @@ from memory.errors import NotFound
 
 FIRST = "0.0"
 """The root span of the trace itself."""
+FROM_PLACES = "this trace shows what was read in places; whoever runs this server can open it"
 MAX_DIFFERENCES = 100
 """Differences on a page."""
 
@@ -34,6 +35,10 @@ async def _whole(request: Request, id: str) -> TraceWithJobs:
     visitor = visitor_of(request)
     if not visitor.admin and found.trace.summary.user != visitor.user:
         raise NotFound(f"there is no trace {id[:100]!r}")
+    if not visitor.admin:
+        for one in (found.trace, *found.jobs):
+            if await request.app.state.traces.shows_places(one.summary):
+                raise NotFound(FROM_PLACES)
     return found
 
 

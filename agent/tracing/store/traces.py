@@ -28,6 +28,7 @@ from memory.errors import NotFound
 from memory.sql.engine import Database
 from memory.sql.hidden import is_not_to_be_shown
 from memory.sql.memories.store import MemoryStore
+from memory.sql.messages.reply_sources import said_in_places
 from memory.sql.messages.transcript import Transcript
 from memory.sql.tables import trace_bodies, trace_rows, traces
 from memory.sql.tables.columns import as_uuid
@@ -90,15 +91,26 @@ class Traces:
             self._made_by[made_by[0]] = made_by[1]
         return len(kept)
 
-    async def showing(self, ids: ShortTexts) -> int:
-        """Return how many traces of turns, and of the work after them, show one of these rows. Those of calls
-        only tell a person what they did themselves."""
+    async def showing(self, ids: ShortTexts, user: str) -> int:
+        """Return how many traces of turns, and of the work after them, show one of these rows: those of the
+        user, and of places. Those of calls only tell a person what they did themselves."""
         rows, found = sorted(filter(None, map(as_bytes, ids))), set[int]()
         shown = select(trace_rows.c.trace).join(traces, traces.c.seq == trace_rows.c.trace)
         for at in range(0, len(rows), BATCH):
             query = shown.where(trace_rows.c.row_id.in_(rows[at : at + BATCH]), traces.c.kind != CALL)
+            query = query.where(or_(traces.c.place != "", traces.c.user_id == user))
             found |= {row.trace for row in await self.database.rows(query)}
         return len(found)
+
+    async def shows_places(self, about: Summary) -> bool:
+        """Return whether the trace of something private shows what others told in places. The person may read
+        it there no longer, so only the operator reads it here."""
+        if about.place or about.user is None:
+            return False
+        shown = select(as_uuid(trace_rows.c.row_id).label("id"))
+        shown = shown.join(traces, traces.c.seq == trace_rows.c.trace).where(traces.c.id == about.id)
+        ids = [row.id for row in await self.database.rows(shown)]
+        return bool(await said_in_places(self.database, ids, about.user))
 
     async def forget(self, ids: ShortTexts) -> int:
         """Empty the traces that show one of these rows. Their times, tokens and outcomes stay. Returns how

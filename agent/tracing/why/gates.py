@@ -67,13 +67,21 @@ class Question:
     user: str | None
     """Explains what this person may list; None: all, for the operator."""
     trace: Trace | None = None
+    linked: Sequence[str] = ()
+    """The other accounts of the person, which count outside of a turn."""
 
     @property
     def audience(self) -> Audience | None:
         """Who reads: that of the turn, or the person in private; None where neither is named."""
         if self.trace:
-            return Audience.of(self.trace.summary.user, Place.of_key(self.trace.summary.place))
-        return None if self.user is None else Audience.of(self.user, PRIVATE)
+            own = Audience.of(self.trace.summary.user, Place.of_key(self.trace.summary.place)).keys
+            searches = self.trace.spans("search")  # in private these may read more
+            return Audience(own.union(*(map(str, one.data.get("audience") or ()) for one in searches)))
+        return (
+            None
+            if self.user is None
+            else Audience.of(self.user, PRIVATE, {user_key(one): one for one in self.linked})
+        )
 
     @property
     def person(self) -> str | None:
@@ -83,7 +91,7 @@ class Question:
     @property
     def listed(self) -> list[str] | None:
         """The owners whose texts may be explained; None: all."""
-        return None if self.user is None else [user_key(self.user), GLOBAL]
+        return None if self.user is None else [*map(user_key, (self.user, *self.linked)), GLOBAL]
 
     @property
     def at(self) -> datetime:

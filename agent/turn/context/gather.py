@@ -89,7 +89,7 @@ async def _build(services: ContextServices, received: ReceivedMessage) -> BuiltC
     history = await _history(services, received)
     active = await services.parts.summaries.of(request.conversation_id, owner_of(request.user, place), now)
     profile = await services.parts.profiles.view(request.user, place, now)
-    facts = await core_facts(services.parts.store, request.user, request.audience, now)
+    facts = await core_facts(services.parts.store, request.user, request.person, now)
     tasks = await services.parts.tasks.relevant(request.user, text, place, now=now)
     relevant = get_relevant_memories(facts, text, services.budgets.facts)
     overdue = [task.id for task in tasks if task.due and task.due <= now]

@@ -19,7 +19,7 @@ from memory.sql.tables import metadata
 from memory.sql.tables.evidence import create_view
 from memory.sql.tables.triggers import create_triggers, drop_triggers, trigger_texts
 
-HEAD = "0031"
+HEAD = "0032"
 """The newest migration. A test compares it with the migration files."""
 FIRST = "0023"
 """The oldest migration that is converted."""

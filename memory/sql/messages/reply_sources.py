@@ -1,19 +1,20 @@
 """What a reply was written from, and whether that is still there when the reply is stored."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import BindParameter, ColumnElement, bindparam, func, select, union
+from sqlalchemy import BindParameter, ColumnElement, bindparam, exists, func, select, union
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from memory.audience import Audience, Place
+from memory.audience import Audience, Place, user_key
 from memory.records import Message
-from memory.sql.hidden import TASK_IS_HIDDEN, link_is_hidden
+from memory.sql.engine import Database
+from memory.sql.hidden import TASK_IS_HIDDEN, link_is_hidden, parts
 from memory.sql.messages.message_rows import Condition, kept
 from memory.sql.readable import MESSAGES_READABLE, people_and_places
 from memory.sql.rests_on import How, record, record_each
-from memory.sql.tables import active_conversations, memory_owners, messages, tasks
+from memory.sql.tables import active_conversations, memory_owners, messages, rests_on, tasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +81,24 @@ async def note_answer(connection: AsyncConnection, reply: Message, user: str, pl
     since = func.coalesce(before.where(messages.c.seq < own).scalar_subquery(), 0)
     asked = select(messages.c.id).where(*talk, messages.c.seq > since, messages.c.seq < own)
     await record(connection, reply.id, await connection.scalars(asked), "answered")
+
+
+async def said_in_places(database: Database, ids: Collection[str], user: str) -> set[str]:
+    """Return those of these messages and memories that others than the user told in places."""
+    placed, theirs = memory_owners.alias("placed").c, memory_owners.alias("theirs").c
+    found = set[str]()
+    for part in parts(ids):
+        said = select(messages.c.id).where(messages.c.id.in_(part), messages.c.place != "")
+        own = exists().where(theirs.memory_id == placed.memory_id, theirs.owner == user_key(user))
+        told = select(placed.memory_id).where(placed.memory_id.in_(part), placed.owner.startswith("place:"))
+        both = said.where(messages.c.user_id != user).union(told.where(~own))
+        found |= {row[0] for row in await database.rows(both)}
+    return found
+
+
+async def recounting(database: Database, replies: Collection[str], user: str) -> set[str]:
+    """Return those of these private replies to the user that were written from what others said in places."""
+    rests = select(rests_on).where(rests_on.c.derived_id.in_(replies), rests_on.c.how == "found")
+    rows = await database.rows(rests) if replies else []
+    elsewhere = await said_in_places(database, {row.source_id for row in rows}, user)
+    return {row.derived_id for row in rows if row.source_id in elsewhere}

@@ -29,7 +29,16 @@ from memory.sql.tables.operation import (
     traces,
     work,
 )
-from memory.sql.tables.people import check_ins, context_entries, places, tasks, unkept, users
+from memory.sql.tables.people import (
+    check_ins,
+    context_entries,
+    link_codes,
+    links,
+    places,
+    tasks,
+    unkept,
+    users,
+)
 from memory.sql.tables.transcript import (
     active_conversations,
     conversations,
@@ -58,6 +67,8 @@ __all__ = [
     "index_todo",
     "knowledge_chunks",
     "knowledge_documents",
+    "link_codes",
+    "links",
     "memories",
     "memory_aliases",
     "memory_owners",

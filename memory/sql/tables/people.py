@@ -66,3 +66,21 @@ check_ins = Table(
     Column("asked_at", Utc, comment="when they were asked last"),
     Column("unanswered", Integer, nullable=False, server_default="0", comment="asked since they last wrote"),
 )
+
+links = Table(
+    "links",
+    metadata,
+    Column("user_id", Text, primary_key=True, comment="an account that is linked with others"),
+    Column("person", Text, nullable=False, index=True, comment="random; accounts that are linked share it"),
+    Column("since", Utc, nullable=False),
+)
+
+link_codes = Table(
+    "link_codes",
+    metadata,
+    Column("user_id", Text, primary_key=True, comment="who got the code, or typed wrong ones"),
+    Column("digest", Text, unique=True, comment="of the code that links with this account"),
+    Column("given_at", Utc, comment="when it was given"),
+    Column("wrong", Integer, nullable=False, comment="how many wrong codes were typed …"),
+    Column("wrong_since", Utc, comment="… since then"),
+)

@@ -97,7 +97,9 @@ async def test_a_search_names_its_candidates_and_why_each_was_left_out(pet_at, f
     assert not any("content" in one for one in left_out)
     for one in left_out:
         rests = one["left_out"] == "the model sees it already"
-        assert await pet.traces.showing([one["id"]]) == rests, "on what was left out the trace rests not"
+        assert await pet.traces.showing([one["id"]], "mickael") == rests, (
+            "on what was left out the trace rests not"
+        )
     await pet.traces.add_left_out_texts(trace, pet.clock())
     left = {one.get("content", one["id"]): one.get("left_out") for one in told}
     cats = [why for content, why in left.items() if content.startswith("Ana's cat")]

@@ -154,6 +154,8 @@ async def test_every_column_that_names_people_is_cleared(stack: Stack) -> None:
         tables.check_ins: {"user_id": "anna", "since": now},
         tables.index_todo: {"owner": "user:anna", "kind": "memory"},
         tables.deliveries: delivery,
+        tables.links: {"user_id": "anna", "person": "anna", "since": now},
+        tables.link_codes: {"user_id": "anna", "wrong": 1},
     }
     async with stack.database.write() as connection:
         for table, row in more.items():

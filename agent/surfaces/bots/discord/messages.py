@@ -166,6 +166,37 @@ class Reader:
             log.info("it is not known what %s is called in a server: %s", id, error)
             return None
 
+    async def may_read(self, user: str, places: Sequence[Place]) -> Mapping[Place, str]:
+        told = {}
+        for place in places:
+            try:
+                told[place] = await self._readable_name(user_id(user), place)
+            except (discord.NotFound, discord.Forbidden):
+                told[place] = ""  # of a deleted channel, or one that the bot does not see
+            except API_ERRORS as error:
+                log.info("it is not known whether %s can read %s: %s", user, place, error)
+        return told
+
+    async def _readable_name(self, user: int | None, place: Place) -> str:
+        """Return what a channel or thread is called that the person can read now; empty if they cannot. May
+        raise."""
+        id = channel_id(place)
+        if user is None or id is None:
+            return ""
+        guild = self.client.get_guild(int(place.path[1]))
+        if guild is None or guild.unavailable:
+            raise discord.ClientException("the server is away")
+        member = await guild.fetch_member(user)
+        channel: Any = guild.get_channel_or_thread(id) or await self.client.fetch_channel(id)
+        may = channel.permissions_for(member)
+        if channel.guild.id != guild.id or not (may.read_messages and may.read_message_history):
+            return ""
+        if isinstance(channel, discord.VoiceChannel | discord.StageChannel) and not may.connect:
+            return ""
+        if isinstance(channel, discord.Thread) and channel.is_private() and not may.manage_threads:
+            await channel.fetch_member(user)
+        return f"#{display_name(channel.name, 'a channel')}"
+
     async def _name(self, person: Any, guild: discord.Guild | None) -> str:
         member = await self.member(person, guild)
         return display_name(member.display_name, member.name)

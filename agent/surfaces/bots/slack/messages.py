@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -192,6 +192,37 @@ class Reader:
     async def files_of(self, line: Line) -> list[Attachment]:
         files = _files_of(line.source)
         return [await attachment_of(self.client, one, patient=False) for one in files]
+
+    async def may_read(self, user: str, places: Sequence[Place]) -> Mapping[Place, str]:
+        """A member of the workspace reads its public channels too; a guest, or somebody of another workspace,
+        only those that they are in."""
+        team, id = user.split(":")[1:]
+        told = dict.fromkeys(places, "")
+        person = (await self.client.users_info(user=id))["user"]
+        if person.get("deleted"):
+            return told
+        joined: dict[str, Mapping[str, Any]] = {}
+        kinds = "public_channel,private_channel,mpim"
+        async for page in await self.client.users_conversations(user=id, types=kinds, limit=200):
+            joined |= {channel["id"]: channel for channel in page["channels"]}
+        guest = any(person.get(f"is_{kind}") for kind in ("restricted", "ultra_restricted", "stranger"))
+        for place in [place for place in places if place.path[:2] == ("slack", team)]:
+            channel = joined.get(place.path[2])
+            if channel is None and not guest and person.get("team_id") == team:
+                channel = await self._public(place.path[2])
+            if channel is not None:
+                told[place] = f"#{display_name(channel.get('name'), 'a channel')}"
+        return told
+
+    async def _public(self, id: str) -> Mapping[str, Any] | None:
+        """Return a channel that all members of the workspace may read; None for any other."""
+        try:
+            channel: Mapping[str, Any] = (await self.client.conversations_info(channel=id))["channel"]
+        except SlackApiError as error:
+            if error.response.get("error") in _HIDDEN:
+                return None
+            raise
+        return channel if channel.get("is_channel") and channel.get("is_private") is False else None
 
     async def quote(self, line: Line, message: IncomingMessage) -> str:
         source: Source = message.source

@@ -137,16 +137,17 @@ def _read(file: Path | None) -> tuple[str, bytes]:
 async def erase(
     pet: "Companion",
     user: Annotated[str, user_option(help="Whom to erase.")],
+    linked: Annotated[bool, typer.Option("--linked", help="Their linked accounts too.")] = False,
     yes: Yes = False,
 ) -> Output:
     """Erase a person: all that is theirs, everywhere, for good. Exit 1 if something is left."""
 
     async def preview() -> str:
-        counts = await pet.people.preview_erase(user=user)
+        counts = await pet.people.preview_erase(user=user, linked=linked)
         return "\n".join(f"{kind}: {count}" for kind, count in counts.items())
 
     await confirm(yes, "erased", f"Erase all of this of {plain(user)} for good?", preview)
-    receipt = await pet.people.erase(user=user)
+    receipt = await pet.people.erase(user=user, linked=linked)
     return Output(receipt.to_json(), lambda: _print_receipt(receipt), code=0 if receipt.verified else 1)
 
 

@@ -38,7 +38,8 @@ async def why(
     from agent.tracing.why.messages import explain
 
     trace = await pet.traces.get(within, pet.clock()) if within else None
-    asked = Question(pet.clock(), user, trace)
+    linked = await pet.people.accounts(user=user) if user else []
+    asked = Question(pet.clock(), user, trace, linked)
     found = await explain(pet.components.database, pet.traces, asked, wanted)
     seen = [[] if trace else await traces_of(pet.traces, one.id, pet.clock()) for one in found]
     pairs = list(zip(found, seen, strict=True))

@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, Response
 from agent.companion import Companion
 from agent.models.pictures import PICTURES
 from agent.surfaces.http.authentication import Authenticated, Pet
-from agent.surfaces.http.errors import fault_response
+from agent.surfaces.http.errors import fault_response, forbidden
 from agent.surfaces.http.identity import Caller
 from agent.surfaces.http.monitoring import Metrics, metrics_of
 from agent.surfaces.http.openai_api.chat_request import ChatRequest
@@ -99,6 +99,8 @@ async def answer(
     read = partial(parse_messages, asked.messages, caller.task)
     given = await asyncio.to_thread(read) if len(asked.messages) > LONG_TALK else read()
     user, metrics = asked.person(caller), metrics_of(request)
+    if asked.reads and not caller.service:
+        raise forbidden("reads: only a service's key may say what the person can read")
     if caller.service:
         metrics.note_person(pet, user)
     here = where(caller.chat or asked.chat, user, caller)
@@ -131,6 +133,7 @@ async def answer(
         "author": caller.author,
         "instructions": given.instructions,
         "client": client,
+        "reads": asked.reads or None,
         "origins": (*writer.origins, *filter(None, [client.question])) if kept else (),
         "ending": _links(pet, here, request) if request.app.state.console and not client.form else None,
     }

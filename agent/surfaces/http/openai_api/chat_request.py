@@ -26,6 +26,7 @@ from agent.types.client import AnswerForm, ClientTool, ClientTurn, Sampling
 NAMES_THE_PERSON = "Who speaks, with a service's key; with a user's key, that user or nobody."
 IGNORED = frozenset({"prompt_cache_key", "prompt_cache_retention"})
 """Parameters that change nothing about the answer."""
+MAX_READS = 50
 SAMPLED = "temperature top_p presence_penalty frequency_penalty seed reasoning_effort verbosity".split()
 REFUSED = {
     **dict.fromkeys(("logprobs", "top_logprobs"), "no probabilities are returned"),
@@ -134,6 +135,12 @@ class Parameters(BaseModel):
     )
     conversation: Id | Conversation | None = Field(
         default=None, description="The name of a conversation that is kept here: what is said is added to it."
+    )
+
+    reads: list[Id] | None = Field(
+        default=None,
+        max_length=MAX_READS,
+        description="With a service's key: places that the person can read, to search in private too.",
     )
 
     def person(self, caller: Caller) -> str | None:

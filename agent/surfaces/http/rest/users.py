@@ -402,7 +402,8 @@ async def export_person(user: User, pet: Pet) -> dict[str, Any]:
 
 
 @router.delete("")
-async def erase_person(request: Request, user: User, pet: Pet) -> Erased:
-    """Delete all data of the person. The response says what was deleted and what is left."""
+async def erase_person(request: Request, user: User, pet: Pet, linked: bool = False) -> Erased:
+    """Delete all data of the person, with `linked` of their linked accounts too. The response says what was
+    deleted and what is left."""
     request.state.unnamed = True  # the audit's line stays, and names nobody
-    return await pet.people.erase(user=user)
+    return await pet.people.erase(user=user, linked=linked)

@@ -1,7 +1,7 @@
 """A companion with a scripted model, and a small chat platform in memory."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -131,12 +131,22 @@ class FakePlatform:
         """Origin → what people wrote that can still be read."""
         self.files: dict[str, Sequence[Attachment]] = {}
         """Origin → what came with a message that is replied to."""
+        self.readable: dict[Place, str] = {}
+        """What the places are called that everybody can read."""
+        self.asked: list[tuple[str, Sequence[Place]]] = []
+        """Who could read which places was asked."""
         self.unreadable: set[str] = set()
         """The origins of what the bot may not read."""
 
     async def read(self, message: IncomingMessage) -> Content:
         content: Content = message.source
         return content
+
+    async def may_read(self, user: str, places: Sequence[Place]) -> Mapping[Place, str]:
+        self.asked.append((user, places))
+        if self.away:
+            raise OSError("away")
+        return {place: self.readable.get(place, "") for place in places}
 
     async def thread(self, message: IncomingMessage) -> Thread:
         return self.around

@@ -265,3 +265,55 @@ async def test_a_person_lets_it_ask_how_things_went_sees_what_is_planned_and_why
     left = await press(commands, PRIVATELY, shown, "Drop")
     assert (texts(left), left.replaces) == ([], True)
     assert await pet.check_ins.list(user=ANA) == []
+
+
+async def test_a_code_links_two_accounts_once_its_account_was_confirmed(
+    pet: Companion, commands: Commands
+) -> None:
+    await pet.remember("Ana's boat is called Gull", user=ANA)
+    phone = Asker("other:7", prefix="/hachi-")
+    given = await commands.run("link", PRIVATELY)
+    code = given.text.split()[0]
+    asked = await commands.run("link", phone, code.lower())
+    assert f"the code of {ANA}" in asked.text
+    assert "do not" in asked.text
+    assert await pet.people.accounts(user=ANA) == [], "nothing is linked before it is confirmed"
+    linked = await press(commands, phone, asked, "It is mine: link them")
+    assert linked.text == f"Linked: {ANA}. /hachi-unlink parts them."
+    listed = await commands.run("memories", phone)
+    assert texts(listed) == ["Ana's boat is called Gull"]
+    assert listed.items[0].note[0] == f"{ANA}, ", "whose it is"
+    assert "Linked accounts" in {item.label for item in (await commands.run("privacy", phone)).items}
+    gone = await forget(commands, phone, listed)
+    assert gone.text.startswith("Forgotten: Ana's boat")
+    assert await pet.memories.list(user=ANA) == []
+    assert (await commands.run("unlink", PRIVATELY)).text == "Parted from other:7."
+    assert (await commands.run("unlink", PRIVATELY)).text == "This account is not linked."
+    assert "wrong, used or older" in (await commands.run("link", phone, code)).text
+
+
+async def test_codes_are_neither_given_nor_taken_in_a_channel(pet: Companion, commands: Commands) -> None:
+    code = await pet.people.link_code(user=BEN)
+    for answer in (
+        await commands.run("link", IN_GENERAL),
+        await commands.run("link", IN_GENERAL, code),
+        await commands.press(IN_GENERAL, "link", code),
+        await commands.run("unlink", IN_GENERAL),
+    ):
+        assert answer.text.startswith("Ask me that in our direct messages")
+    await commands.press(PRIVATELY, "link", code)
+    assert BEN not in str(await commands.run("privacy", IN_GENERAL))
+    assert await pet.people.accounts(user=ANA) == [BEN]
+
+
+async def test_forget_me_asks_for_one_account_or_all(pet: Companion, commands: Commands) -> None:
+    for user in (ANA, BEN):
+        await pet.remember(f"{user} likes tea", user=user)
+    await commands.press(PRIVATELY, "link", await pet.people.link_code(user=BEN))
+    asked = await commands.run("forget-me", PRIVATELY)
+    assert (asked.items[0].text, [button.label for button in asked.buttons]) == (
+        BEN,
+        ["Forget me", "Forget all my accounts", "Keep it"],
+    )
+    assert "is gone" in (await press(commands, PRIVATELY, asked, "Forget all my accounts")).text
+    assert await pet.memories.list(user=BEN) == []

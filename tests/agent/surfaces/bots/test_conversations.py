@@ -12,10 +12,19 @@ from scripted_server import Fail, Hang, Say, ScriptedServer, answer
 from agent.surfaces.bots.attachments.attachment import Attachment
 from agent.surfaces.bots.conversations import MAX_WAITING, TOO_MANY, TOO_MANY_TODAY, Conversations
 from agent.surfaces.bots.errors import UNEXPECTED
-from agent.surfaces.bots.platform import Content, IncomingMessage, Line, Thread, continues, should_answer
+from agent.surfaces.bots.platform import (
+    Content,
+    IncomingMessage,
+    Line,
+    ReadablePlaces,
+    Thread,
+    continues,
+    should_answer,
+)
 from agent.surfaces.bots.streamed_reply import Refused
 from agent.surfaces.bots.turns import REFUSED, STOPPED
 from agent.tracing.store.filters import TraceFilter
+from hachi.testing import AnsweringModel, tool_call
 from memory.audience import PRIVATE, Place
 from memory.errors import NotFound
 
@@ -408,3 +417,41 @@ async def test_a_reply_that_the_platform_refuses_is_told_with_its_trace_after_on
     assert platform.said == tried[1:]
     assert rows("SELECT * FROM work WHERE kind = 'answer'") == []
     assert "An odd reply." in str(rows(LEFT)), "the transcript has it"
+
+
+async def test_what_a_person_can_read_is_asked_of_the_platform_and_believed_for_ten_minutes(
+    platform: Any, clock: Any
+) -> None:
+    readable, board = ReadablePlaces(platform, clock), Place(("chat", "acme", "board"))
+    platform.readable = {GENERAL: "#general"}
+    for _ in range(2):
+        assert await readable.of("chat:1", [GENERAL, board]) == {GENERAL: "#general"}
+    assert len(platform.asked) == 1
+    assert await readable.of("chat:2", [GENERAL]) == {GENERAL: "#general"}
+    assert platform.asked[1:] == [("chat:2", [GENERAL])]
+    platform.readable.clear()
+    clock.advance(minutes=9)
+    assert await readable.of("chat:1", [GENERAL]) == {GENERAL: "#general"}
+    clock.advance(minutes=1)
+    assert await readable.of("chat:1", [GENERAL]) == {}
+    platform.readable, platform.away = {GENERAL: "#general"}, True
+    clock.advance(minutes=10)
+    assert await readable.of("chat:1", [GENERAL]) == {}, "what cannot be asked is not readable"
+    platform.away = False
+    assert await readable.of("chat:1", [GENERAL]) == {GENERAL: "#general"}, "nor is that believed"
+
+
+@pytest.mark.parametrize("on", [True, False])
+async def test_in_direct_messages_the_bot_reads_channels_where_the_operator_allows_it(
+    open_pet: Any, platform: Any, on: bool
+) -> None:
+    search = tool_call("search_memories", query="what was planted?")
+    model = AnsweringModel("I see.", "Hello.", search, "A zagavok.")
+    pet = await open_pet(given=model, read_places=on)
+    talks = Conversations(pet, platform, burst_seconds=0.001)
+    platform.readable = {GENERAL: "#general"}
+    for message in (ben("I planted a zagavok"), ana("Hello!"), ana("What was planted?", place=PRIVATE)):
+        talks.add(message)
+        await talks.settle()
+    assert ("Ben (in #general): I planted a zagavok" in model.shown()) is on
+    assert platform.asked == ([("chat:1", [GENERAL])] if on else [])

@@ -68,7 +68,7 @@ async def test_they_are_sent_again_with_the_clients_results(pet, server, rows, p
     [fact] = await pet.memories.list(user="ana")
     rests = rows("SELECT source_id FROM rests_on WHERE derived_id = ? AND how = 'found'", reply.message_id)
     assert fact.id in {row["source_id"] for row in rests}
-    assert await pet.components.traces.showing([fact.id]) == 3
+    assert await pet.components.traces.showing([fact.id], fact.user_id) == 3
 
 
 def tools_of(server: ScriptedServer) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from discord_server import ANA, BEN, BOT, DM, GENERAL, GUILD, DiscordServer, Posted, refusal
+from discord_server import ANA, BEN, BOT, DM, GENERAL, GUILD, RANDOM, DiscordServer, Posted, refusal
 from hypothesis import given
 from hypothesis import strategies as st
 from scripted_server import Say, ScriptedServer, answer
@@ -207,3 +207,47 @@ def test_only_channels_and_threads_have_an_id_and_an_unknown_channel_is_not_priv
     for path in ((), ("discord",), ("discord", "1"), ("slack", "1", "2"), ("discord", "1", "general")):
         assert channel_id(Place(path)) is None
     assert place_of(None) is place_of(object()) is None
+
+
+VIEW, HISTORY = 1 << 10, 1 << 16
+SECRET = 4711
+
+
+async def test_who_can_read_a_channel_is_asked_of_discord_at_that_moment(
+    go_online: Any, platform: DiscordServer
+) -> None:
+    platform.threads[SECRET], platform.private_threads[SECRET] = GENERAL, {BEN}
+    platform.denied = {RANDOM: VIEW}
+    reader, user = (await go_online()).client.platform, f"discord:{BEN}"
+    general, random, secret, gone, elsewhere = (
+        Place(("discord", str(GUILD), str(GENERAL))),
+        Place(("discord", str(GUILD), str(RANDOM))),
+        Place(("discord", str(GUILD), str(GENERAL), str(SECRET))),
+        Place(("discord", str(GUILD), "12")),
+        Place(("discord", "99", str(GENERAL))),
+    )
+    known = {general: "#general", random: "", secret: "#a thread", gone: ""}
+    assert await reader.may_read(user, [*known, elsewhere]) == known, "of another server it does not tell"
+    assert await reader.may_read(user, [Place(("slack", "T", "C"))]) == {Place(("slack", "T", "C")): ""}
+    platform.private_threads[SECRET].clear()
+    assert await reader.may_read(user, [secret]) == {secret: ""}
+    platform.denied = {GENERAL: HISTORY}
+    await platform.send("CHANNEL_UPDATE", platform._channel(GENERAL))
+    await until(lambda: not reader.client.get_channel(GENERAL).overwrites_for(_everybody(reader)).is_empty())
+    assert await reader.may_read(user, [general, secret]) == {general: "", secret: ""}
+    platform.denied = {}
+    platform.gone.add(BEN)
+    assert await reader.may_read(user, [general]) == {general: ""}
+    platform.gone.clear()
+    platform.faults.append(lambda _, path: refusal(500, 0, "broken") if "/members/" in path else None)
+    assert await reader.may_read(user, [general]) == {}, "what it does not tell is not known"
+
+
+def _everybody(reader: Any) -> Any:
+    return reader.client.get_guild(GUILD).default_role
+
+
+async def until(holds: Any) -> None:
+    async with asyncio.timeout(10):
+        while not holds():  # noqa: ASYNC110 - discord.py passes an event on
+            await asyncio.sleep(0.005)

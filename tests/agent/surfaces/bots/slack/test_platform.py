@@ -15,7 +15,7 @@ from agent.surfaces.bots.slack.messages import Source
 from agent.surfaces.bots.slack.platform import LIMIT, SlackPosts
 from agent.surfaces.bots.streamed_reply import Reply
 from hachi import Settings
-from memory.audience import PRIVATE
+from memory.audience import PRIVATE, Place
 from memory.records import Decision
 
 THREAD = Source("T1", "C1", "UANA", "1.5", "UHACHI", thread="1.5", reply_in="1.5")
@@ -101,3 +101,23 @@ async def test_what_slack_cannot_do_just_now_is_tried_again(begin, slack) -> Non
     slack.refused.clear()
     assert await finishing
     assert [message.text for message in slack.messages] == ["A reply."]
+
+
+async def test_who_can_read_a_channel_is_asked_of_slack(bot: Any, slack: SlackServer) -> None:
+    slack.members = {"CBOARD": {"UANA"}, "CHR": {"UBEN"}}
+    user, reader = "slack:T1:UANA", bot.hachi.platform
+    public, board, others, gone, elsewhere = (
+        Place(("slack", team, channel))
+        for team, channel in (("T1", "C1"), ("T1", "CBOARD"), ("T1", "CHR"), ("T1", "CGONE"), ("T2", "C1"))
+    )
+    places = [public, board, others, gone, elsewhere]
+    member = {public: "#general", board: "#secret", others: "", gone: "", elsewhere: ""}
+    assert await reader.may_read(user, places) == member
+    for told in ({"is_restricted": True}, {"is_stranger": True}, {"team_id": "T2"}):
+        slack.people["UANA"] = told
+        assert await reader.may_read(user, places) == member | {public: ""}, "a guest reads what they are in"
+    slack.people["UANA"] = {"deleted": True}
+    assert await reader.may_read(user, places) == dict.fromkeys(places, "")
+    slack.people.clear()
+    slack.members["CBOARD"].clear()
+    assert (await reader.may_read(user, places))[board] == ""

@@ -1,0 +1,33 @@
+"""What a person may read in private besides what is this account's own: what their linked accounts may read,
+and places in which they wrote and which the platform, or the program, says that they can still read."""
+
+import logging
+from dataclasses import replace
+
+from agent.errors import BadInput
+from agent.types import Reads, TurnRequest
+from memory.people.links import Links
+
+log = logging.getLogger("hachi.turn")
+
+
+async def with_besides(links: Links, request: TurnRequest, reads: Reads | None, *, on: bool) -> TurnRequest:
+    """Return the request with what it may read besides, by one statement; `on` is the operator's setting.
+    Raises BadInput for places where none may be read."""
+    given = bool(reads) and not callable(reads)
+    if given and not on:
+        raise BadInput("reads: no place is read in private here; HACHI_READ_PLACES=true allows it")
+    if given and not request.place.private:
+        raise BadInput("reads: other places are read in private alone; leave out `reads` or `place`")
+    if request.user is None or not request.place.private:
+        return request
+    if not (on and reads):
+        accounts = await links.audience(request.user, request.place)
+        return replace(request, linked=accounts.besides)
+    linked, wrote = await links.with_places(request.user)
+    try:
+        may = await reads(wrote) if callable(reads) else {one: str(one) for one in wrote if one in reads}
+    except Exception as error:
+        log.warning("no place is read in private, since the platform does not say which: %s", error)
+        may = {}
+    return replace(request, linked=linked, reads={one.key: may[one] for one in wrote if one in may})
