@@ -7,82 +7,23 @@ mark: the prompt, the SDK and the trace have the mark, and the request to the mo
 
 import json
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextvars import ContextVar
-from dataclasses import replace
-from typing import Any
 
 import httpx2
-
-from agent.models.wire.out import with_pictures
-from agent.types.client import ClientTurn, Item, MessageItem
-from memory.process.spans import new_id
 
 PICTURES: ContextVar[Mapping[str, memoryview]] = ContextVar("pictures", default={})  # noqa: B039 - never changed
 """By its mark, each picture of the request that is answered: what stands between the quotes in its JSON."""
 MARK = "data:image/[picture {}]"
 _MARKED = re.compile(rb'"(data:image/\[picture [0-9a-f-]{36}\])"')
-NOT_IN_TRACE = "(There was a picture here, which the trace does not hold.)"
 PIECE = 256 * 1024
 """Bytes that are written at once."""
 
 
 def url_of(mark: str) -> str:
-    """Return the picture's URL as text; any other text as it is."""
+    """Return the picture's URL as text, for a model that the program brought; any other text as it is."""
     picture = PICTURES.get().get(mark)
     return mark if picture is None else str(json.loads(b'"%b"' % picture.tobytes()))
-
-
-@contextmanager
-def pictures_apart(client: ClientTurn | None) -> Iterator[ClientTurn | None]:
-    """Yield what a client sends with marks in place of its pictures, which are there until the block ends."""
-    if client is None:
-        yield None
-        return
-    pictures = dict(PICTURES.get())
-
-    def mark(url: str) -> str:
-        if not url.startswith("data:") or url in pictures:
-            return url
-        name = MARK.format(new_id())
-        pictures[name] = memoryview(json.dumps(url).encode()[1:-1])
-        return name
-
-    def marked(items: Sequence[Item]) -> tuple[Item, ...]:
-        return tuple(
-            replace(one, images=tuple(map(mark, one.images)))
-            if isinstance(one, MessageItem) and one.images
-            else one
-            for one in items
-        )
-
-    images, history, after = tuple(map(mark, client.images)), client.history, marked(client.after)
-    before = PICTURES.set(pictures)
-    try:
-        yield replace(client, images=images, history=history and marked(history), after=after)
-    finally:
-        PICTURES.reset(before)
-
-
-def without_lost_pictures(items: Any) -> Any:
-    """Return the items of a request with words in place of marks whose pictures are gone, as in a replay."""
-    text = {"type": "input_text", "text": NOT_IN_TRACE}
-    return with_pictures(
-        items,
-        lambda url: (
-            text
-            if url.startswith(MARK[:20]) and url not in PICTURES.get()
-            else {"type": "input_image", "image_url": url, "detail": "auto"}
-        ),
-    )
-
-
-def with_whole_pictures(items: Any) -> Any:
-    """Return the items of a request with pictures in place of their marks."""
-    return with_pictures(
-        items, lambda mark: {"type": "input_image", "image_url": url_of(mark), "detail": "auto"}
-    )
 
 
 async def put_pictures(request: httpx2.Request) -> None:

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from agent.errors import BadInput, ModelError, ModelRejected, ModelUnavailable
 from agent.models.choice.fallback import ChangedOver
 from agent.models.failures import ExplainedFailure
-from agent.models.pictures import without_lost_pictures
+from agent.models.wire.out import with_pictures
 from agent.tracing.render.text import parsed_json
 from agent.tracing.trace import TURN, Trace, last_attempt, read_data, usage_of, was_stopped
 from agent.turn.context.gather import BuiltContext
@@ -81,7 +81,8 @@ class RecordedModel(Model):
 def _without_lost(args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the arguments of a call without the pictures that the trace does not hold."""
     system, items, *others = args
-    return (system, without_lost_pictures(items) if isinstance(items, list) else items, *others)
+    lost = {"type": "input_text", "text": "(There was a picture here, which the trace does not hold.)"}
+    return (system, with_pictures(items, lambda _: lost) if isinstance(items, list) else items, *others)
 
 
 def _steps(calls: Sequence[Span], trace: Trace, most: int | None) -> list[ModelStep]:

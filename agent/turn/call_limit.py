@@ -37,7 +37,6 @@ from agent.models.choice.fallback import (
     without_provider_state,
 )
 from agent.models.failures import NO_ANSWER, refuses_images
-from agent.models.pictures import PICTURES, with_whole_pictures
 from agent.models.wire.incoming import completed, message_item
 from agent.turn.client.our_calls import states_of
 from agent.turn.output.answer import ANSWER_SCHEMA, PICTURE_SCHEMA
@@ -126,7 +125,7 @@ class TurnModel(Model):
 
     async def _response(self, asked: "_Asked", *more: Any, **rest: Any) -> ModelResponse:
         with asked.recorded(self._chosen.name) as call, _readable(self._chosen):
-            response = await self._chosen.model.get_response(*self._sent(asked), *more, **rest)
+            response = await self._chosen.model.get_response(*asked.arguments, *more, **rest)
             call.answered(response.output, response.usage)
         self._count(response.output, response.usage)
         return response
@@ -169,7 +168,7 @@ class TurnModel(Model):
             asked = again
 
     async def _events(self, asked: "_Asked", *more: Any, **rest: Any) -> AsyncGenerator[Any]:
-        events = self._chosen.model.stream_response(*self._sent(asked), *more, **rest)
+        events = self._chosen.model.stream_response(*asked.arguments, *more, **rest)
         done, written, ends = list[Any](), "", None
         begun = whole = False
         try:
@@ -205,11 +204,6 @@ class TurnModel(Model):
     def name(self) -> str:
         """The model that is asked now."""
         return self._chosen.name
-
-    def _sent(self, asked: "_Asked") -> tuple[Any, ...]:
-        """Return the arguments of a call. A model that the program brought gets whole pictures."""
-        brought = self._chosen.brought and PICTURES.get()
-        return (asked._replace(input=with_whole_pictures(asked.input)) if brought else asked).arguments
 
     @property
     def sees(self) -> bool:

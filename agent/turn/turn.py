@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from agent.errors import ModelRejected, ModelUnavailable
 from agent.models.choice.choose import ChosenModel
-from agent.models.pictures import pictures_apart
 from agent.models.wire.errors import too_long_in
 from agent.settings import Settings
 from agent.tracing.recorder import TraceRecording
@@ -93,21 +92,6 @@ async def take_turn(
     consolidation does not hold the reply up. Raises BadInput, ModelError, or MemoryFault if the database
     cannot be reached.
     """
-    with pictures_apart(request.client) as client:
-        return await _take_turn(
-            deps, replace(request, client=client), on_event, settle=settle, ending=ending, within=within
-        )
-
-
-async def _take_turn(
-    deps: TurnDependencies,
-    request: TurnRequest,
-    on_event: OnEvent | None,
-    *,
-    settle: bool,
-    ending: Ending | None,
-    within: float | None,
-) -> Reply:
     request = without_their_links(request)
     if deps.settings.memory and not request.occasion:
         request = await with_continued_conversation(deps.parts.transcript, request, deps.parts.clock())

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from agent.companion import Companion
-from agent.models.wire.out import NOT_SHOWN
 from agent.surfaces.bots.answers import (
     TASK,
     Answer,
@@ -21,12 +20,11 @@ from agent.surfaces.bots.answers import (
     receipt_item,
     task_item,
 )
-from agent.surfaces.bots.attachments.attachment import PERCEIVED, Attachment, text_with
+from agent.surfaces.bots.attachments.attachment import PERCEIVED, text_with
 from agent.surfaces.bots.attachments.read import (
     MAX_PICTURES,
     AttachmentReader,
     Read,
-    is_unchanged,
     joined,
     together,
 )
@@ -119,12 +117,11 @@ class _Around(NamedTuple):
     quotes: tuple[str, ...]
     """The ids by which a trace is found that shows it."""
     files: Read
-    attachments: Sequence[Attachment]
 
 
-async def _faults(faults: Sequence[str], *_: object) -> str:
+async def _faults(faults: Sequence[tuple[str, str]], *_: object) -> str:
     """Return the end of a reply that says which files could not be read."""
-    return "\n".join(f"_{fault}_" for fault in faults)
+    return "\n".join(f"_{told}_" for _, told in faults)
 
 
 @dataclass(eq=False)
@@ -221,26 +218,25 @@ class Turns:
             turn.limit = None
 
     async def read(self, burst: Sequence[IncomingMessage], sent: Sent | None) -> Reading:
-        """Return what the messages hold. Of what was `sent` before nothing is heard again, and nothing at all
-        fetched if it has its reply."""
+        """Return what the messages hold. Of what was `sent`, and not edited since, nothing is heard again,
+        and nothing at all fetched if it has its reply. What cannot be read any more stays as it was."""
         contents = [await self.platform.read(part) for part in burst]
         stored = without_description(sent.message.text) if sent else ""
-        if sent and is_unchanged(stored, [(one.text, one.attachments) for one in contents]):
-            answered = sent.reply is not None
-            files = Read() if answered else (await self._files(contents, heard=True))[1]
-            return Reading(contents, stored, files, unchanged=True)
-        places, files = await self._files(contents)
-        return Reading(contents, joined(places), files)
-
-    async def _files(
-        self, contents: Sequence[Content], *, heard: bool = False
-    ) -> tuple[list[tuple[str, Sequence[str]]], Read]:
-        """Read the files of messages; return each text with the places of its files, and what they hold."""
+        others = {one.origin for one in burst} ^ {*(sent.origins if sent else ())}
+        edited = bool(others) or any(one.version for one in burst)
         reads, sees = list[Read](), await self._sees()
         for one in contents:
-            left = MAX_PICTURES - sum(len(read.pictures) for read in reads)
-            reads.append(await self.files.read(one.attachments, sees=sees, pictures=left, heard=heard))
-        return [(one.text, read.places) for one, read in zip(contents, reads, strict=True)], together(reads)
+            files, left = one.attachments, MAX_PICTURES - sum(len(read.pictures) for read in reads)
+            if sent and not edited:
+                files = [file for file in files if file.kind == "picture" and not sent.reply]
+            reads.append(await self.files.read(files, sees=sees, pictures=left))
+        files_read = together(reads)
+        if sent and not edited:
+            return Reading(contents, stored, files_read, unchanged=True)
+        text = joined((one.text, read.places) for one, read in zip(contents, reads, strict=True))
+        lost = any(place not in stored for place, _ in files_read.faults)
+        same = sent is not None and (lost or text == stored)
+        return Reading(contents, stored if same else text, files_read, same)
 
     async def _sees(self) -> bool:
         """Return whether a model that may answer is shown pictures."""
@@ -259,7 +255,7 @@ class Turns:
         around = await self._around(burst[0], contents, MAX_PICTURES - len(reading.files.pictures))
         files = together([reading.files, around.files])
         client = ClientTurn(
-            images=files.pictures or await self._not_shown([*contents, around]),
+            images=() if self.pet.settings.offline else files.pictures,
             pictures_optional=True,
             replies_to=around.text,
             quoted=around.quotes,
@@ -300,12 +296,6 @@ class Turns:
         asked = tuple(call_question(call, id) for id, call in calls.items())
         return Final(text, receipts, question, answer.message_id, trace, asked)
 
-    async def _not_shown(self, read: Sequence["Content | _Around"]) -> tuple[str, ...]:
-        """Return what a model that sees nothing is told of pictures, if there are some."""
-        pictured = any(one.kind == "picture" for part in read for one in part.attachments)
-        blind = pictured and not await self._sees() and not self.pet.settings.offline
-        return (NOT_SHOWN,) if blind else ()
-
     async def _around(
         self, message: IncomingMessage, contents: Sequence[Content], pictures: int
     ) -> "_Around":
@@ -320,11 +310,11 @@ class Turns:
             if text := (await self.platform.quote(line, message))[: min(left, MAX_QUOTED)]:
                 texts[line.origin] = text
                 left -= len(text)
-        attachments, reads, sees = list[Attachment](), list[Read](), await self._sees()
+        reads, sees = list[Read](), await self._sees()
         first = before[:1] if before and not await self.is_known(message) else []
         for line in [one for one in (*replied.values(), *first) if one.origin in texts]:
-            found = [one for one in await self.platform.files_of(line) if one.kind in PERCEIVED]
-            attachments += (files := [one for one in found if not one.words])  # else its text has them
+            files = [one for one in await self.platform.files_of(line) if one.kind in PERCEIVED]
+            files = [one for one in files if not one.words]  # else its text has them
             left = pictures - sum(len(one.pictures) for one in reads)
             reads.append(await self.files.read(files, sees=sees, pictures=left))
             texts[line.origin] = text_with(texts[line.origin], reads[-1].places)
@@ -335,7 +325,7 @@ class Turns:
             told += [*["It replies to:"] * bool(told), *answered]
         rows = [await self.pet.components.transcript.sent_as(origin) for origin in replied]
         quotes = (*map(quote_id, texts), *(row[0] for row in rows if row))
-        return _Around("\n".join(told), quotes, together(reads), attachments)
+        return _Around("\n".join(told), quotes, together(reads))
 
     async def _thread(self, message: IncomingMessage, without: Collection[str]) -> tuple[str, list[Line]]:
         """Return the title of the message's thread, and of its lines those that were said to others. The rest

@@ -4,7 +4,7 @@ short enough to be read in a moment."""
 import asyncio
 from dataclasses import replace
 
-from agent.models.pictures import MARK, PICTURES
+from agent.models.pictures import MARK, PICTURES, url_of
 from agent.surfaces.http.errors import ApiError
 from agent.types.client import AN_IMAGE, ClientTurn, MessageItem
 from memory.process.spans import new_id
@@ -44,13 +44,16 @@ async def take_pictures(body: bytearray) -> tuple[bytes, dict[str, memoryview]]:
     return b"".join((*parts, view[copied:])), pictures
 
 
-def fitting(client: ClientTurn) -> ClientTurn:
+def fitting(client: ClientTurn, *, as_text: bool) -> ClientTurn:
     """Return it with the pictures that are not too large. Raises ApiError for a new one that is; one of an
-    earlier message is left out, or the chat, which brings it along each time, could not go on."""
+    earlier message is left out, or the chat, which brings it along each time, could not go on. `as_text` is
+    for a model that is not asked over HTTP."""
     taken = PICTURES.get()
 
     def shown(url: str) -> str:
-        return AN_IMAGE if too_large(url) else url
+        if too_large(url):
+            return AN_IMAGE
+        return url_of(url) if as_text else url
 
     def too_large(url: str) -> int:
         size = len(taken.get(url, b"")) * 3 // 4

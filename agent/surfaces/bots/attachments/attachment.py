@@ -1,6 +1,5 @@
 """A file attached to a message, and how its place in the message's text reads."""
 
-import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -79,14 +78,6 @@ class Attachment:
             return f"[{self.label}; not read: {fault}]"
         ends = f"\n{content}\n[end of {display_name(self.name, 'without a name')}]"
         return f"[{self.label}]{ends if self.kind == 'text' else ''}"
-
-    @property
-    def pattern(self) -> str:
-        """What matches `shown`, whatever the file holds."""
-        if self.kind == "recording":
-            return rf"\({re.escape(self.label)}[,;)][^\n]*"
-        content = rf"\n.*?\n{re.escape(self.shown().splitlines()[-1])}" if self.kind == "text" else ""
-        return rf"\[{re.escape(self.label)}(?:\]{content}|; not read: [^\n]*\])"
 
 
 def text_with(text: str, places: Sequence[str]) -> str:

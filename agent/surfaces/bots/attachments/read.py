@@ -2,11 +2,11 @@
 
 import asyncio
 import logging
-import re
 from collections.abc import Awaitable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
+from agent.models.wire.out import NOT_SHOWN
 from agent.settings import Settings
 from agent.surfaces.bots.attachments.attachment import Attachment, Unreadable, display_name, text_with
 from agent.surfaces.bots.attachments.download import NOT_FETCHED, too_large
@@ -27,7 +27,6 @@ TOO_MANY = "one too many"
 NOT_KNOWN = "I read text, see PNG, JPEG, WebP and GIF, and hear recordings"
 KEPT_SECONDS, MOST_KEPT = 600.0, 32
 """How long, and of how many files, what was read is kept: while their message may be edited."""
-_PLACE = "\ue000{}\ue000"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +36,9 @@ class Read:
     places: tuple[str, ...] = ()
     """What stands for each in the text of its message."""
     pictures: tuple[str, ...] = ()
-    """As `data:` URLs."""
-    faults: tuple[str, ...] = ()
-    """Why others were not read, a line each for who sent them."""
+    """As `data:` URLs, or words for a model that sees none."""
+    faults: tuple[tuple[str, str], ...] = ()
+    """What was not read: what stands for it, and a line that tells its sender why."""
 
 
 @dataclass(eq=False)
@@ -59,28 +58,23 @@ class AttachmentReader:
         *,
         sees: bool = True,
         pictures: int = MAX_PICTURES,
-        heard: bool = False,
     ) -> Read:
-        """Read the files, so many `pictures` at most; for a model that `sees` none, none is fetched. Where
-        they were `heard` before, pictures alone are read."""
-        left, reads, asked = pictures, list[Read](), list[Awaitable[Read]]()
+        """Read the files, so many `pictures` at most; for a model that `sees` none, none is fetched."""
+        asked, left, reads = list[Awaitable[Read]](), MAX_CHARACTERS, list[Read]()
         for number, one in enumerate(attachments):
-            is_picture = one.kind == "picture"
-            if not heard or is_picture:
-                many = number >= MAX_FILES or (is_picture and left <= 0)
-                asked.append(self._read(one, many=many, sees=sees))
-                left -= is_picture
-        left = MAX_CHARACTERS
-        for attachment, read in zip(attachments, await asyncio.gather(*asked), strict=not heard):
-            if sum(map(len, read.places)) > left:
+            many = number >= MAX_FILES or (one.kind == "picture" and pictures <= 0)
+            asked.append(self._read(one, many=many, sees=sees))
+            pictures -= one.kind == "picture"
+        for attachment, read in zip(attachments, await asyncio.gather(*asked), strict=True):
+            if len(read.places[0]) > left:
                 read = _unread(attachment, "the files are too long together")
-            left -= sum(map(len, read.places))
+            left -= len(read.places[0])
             reads.append(read)
         return together(reads)
 
     async def _read(self, attachment: Attachment, *, many: bool, sees: bool) -> Read:
         if attachment.kind == "picture" and not sees:
-            return Read((attachment.shown(),))
+            return Read((attachment.shown(),), (NOT_SHOWN,))
         if kept := self._kept.get(attachment.id):
             return kept
         try:
@@ -128,25 +122,13 @@ class AttachmentReader:
 def _unread(attachment: Attachment, reason: str) -> Read:
     what = "Your voice message" if attachment.is_voice else display_name(attachment.name, "A file")
     place = attachment.shown(fault=reason, seconds=attachment.seconds)
-    return Read((place,), (), (f"{what}: {reason}.",))
+    return Read((place,), (), ((place, f"{what}: {reason}."),))
 
 
 def together(reads: Iterable[Read]) -> Read:
     """Return what all of these hold."""
     parts = [(one.places, one.pictures, one.faults) for one in reads]
     return Read(*(tuple(chain(*part)) for part in zip(*parts, strict=True))) if parts else Read()
-
-
-def is_unchanged(stored: str, messages: Sequence[tuple[str, Sequence[Attachment]]]) -> bool:
-    """Return whether a stored text is that of messages with these texts and attachments, whatever these
-    hold: what was heard and read stands, and nothing is fetched again."""
-    shapes = [one.pattern for _, attachments in messages for one in attachments]
-    numbers = iter(range(len(shapes)))
-    text = joined((text, [_PLACE.format(next(numbers)) for _ in files]) for text, files in messages)
-    pattern = re.escape(text)
-    for number, shape in enumerate(shapes):
-        pattern = pattern.replace(_PLACE.format(number), shape)
-    return re.fullmatch(pattern, stored, re.DOTALL) is not None
 
 
 def joined(messages: Iterable[tuple[str, Sequence[str]]]) -> str:

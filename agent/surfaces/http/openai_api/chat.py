@@ -110,7 +110,7 @@ async def answer(
     else:
         client = asked.client_turn(given, kept_here=kept_here)
     if PICTURES.get():
-        client = fitting(client)
+        client = fitting(client, as_text=(await pet.runtime()).turn.model.brought)
     conversation, kept = conversation or here.conversation, bool(here.user and here.place.private)
     if kept and caller.question:
         client = replace(client, begins=caller.begins, question=f"question:{caller.question}")
