@@ -21,6 +21,9 @@ from memory.people import check_ins
 from memory.people.check_ins import MOST_PLANNED, TOO_LATE
 from memory.process.spans import new_id
 from memory.records import Message
+from tests.memory.conftest import server as postgresql
+
+__all__ = ["postgresql"]
 
 ANA = "discord:1"
 EXAM = "My exam in botany is on Monday"
@@ -90,8 +93,16 @@ def world(open_pet: Any, clock: FixedClock) -> Callable[..., Awaitable[World]]:
     return opened
 
 
-async def test_the_person_is_asked_once_when_it_is_over_and_what_they_say_then_is_understood(world):
-    here = await world()
+@pytest.fixture(params=[False, True], ids=["sqlite", "postgresql"])
+async def stored_in(request, postgresql) -> dict[str, str]:
+    """Settings for one of both databases."""
+    return {"database_url": await postgresql.new()} if request.param else {}
+
+
+async def test_the_person_is_asked_once_when_it_is_over_and_what_they_say_then_is_understood(
+    world, stored_in
+):
+    here = await world(**stored_in)
     assert await here.planned() == ["her exam"]
     assert await here.asks(HOW) == 0
 
@@ -237,8 +248,8 @@ async def test_the_same_fact_in_better_words_ends_nothing(world):
     assert await here.asks(HOW, at=EVENING) == 1
 
 
-async def test_a_new_time_moves_it(world):
-    here = await world()
+async def test_a_new_time_moves_it(world, stored_in):
+    here = await world(**stored_in)
     [one] = await here.pet.check_ins.list(user=ANA)
     moved = planned("", "2026-11-24T18:00", id=one.id[:8])
     await here.tells("It was moved to Tuesday", moved)

@@ -11,7 +11,10 @@ from agent.turn.mcp_servers import transport
 from hachi import Companion, ModelUnavailable
 from hachi.testing import AnsweringModel, tool_call
 from memory.sql.jobs.job import CALL
+from tests.memory.conftest import server as postgresql
 from tools.proposed_call import ProposedCall
+
+__all__ = ["postgresql"]
 
 ANA = "discord:1"
 MOVED = {"message": "The clouds are in Lyon.", "memories": []}
@@ -38,9 +41,11 @@ def clouds(tmp_path, monkeypatch):
 def proposed(open_pet, clouds):
     """`await proposed()`: a companion with a call that Ana is asked about, and its id."""
 
-    async def open(model: Any = None) -> tuple[Companion, str]:
+    async def open(model: Any = None, **settings: Any) -> tuple[Companion, str]:
         call = tool_call("sky_move_clouds", town="Lyon")
-        pet = await open_pet(given=model or AnsweringModel(call, ASKED, then=MOVED), mcp=clouds.servers)
+        pet = await open_pet(
+            given=model or AnsweringModel(call, ASKED, then=MOVED), mcp=clouds.servers, **settings
+        )
         ids = list[str]()
 
         async def confirm(call: ProposedCall) -> None:
@@ -68,8 +73,11 @@ async def run(pet: Companion) -> list[str]:
     return told
 
 
-async def test_it_runs_once_however_often_the_person_agrees_and_they_are_told(proposed, clouds):
-    pet, id = await proposed()
+@pytest.mark.parametrize("on_postgresql", [False, True])
+async def test_it_runs_once_however_often_the_person_agrees_and_they_are_told(
+    proposed, clouds, postgresql, on_postgresql
+):
+    pet, id = await proposed(**({"database_url": await postgresql.new()} if on_postgresql else {}))
     assert (await run(pet), clouds()) == ([], 0)
     pressed = [await pet.calls.answer(id, user=ANA, agreed=True) for _ in range(2)]
     assert [call and call.arguments for call in pressed] == ['{"town": "Lyon"}', None]
