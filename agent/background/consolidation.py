@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("hachi.consolidation")
 
-IMPORTANCE = {"low": 0.3, "medium": 0.6, "high": 0.9}
 EVENING = "18:00"
 """When it is asked how a day went of which a model names no time."""
 
@@ -257,8 +256,7 @@ class Consolidation:
         )
         replaces = named.corrected.get(fact.number)
         origin = replace(origin, confirmed=frozenset(filter(None, [replaces])))
-        importance = IMPORTANCE[fact.importance]
-        draft = Draft(fact.text, fact.tags, fact.ttl, importance=importance, replaces=replaces)
+        draft = Draft(fact.text, fact.tags, fact.ttl, importance=fact.importance, replaces=replaces)
         [decision] = await self.parts.writer.remember([draft], origin, named.on_new.get(fact.number, {}))
         return decision
 

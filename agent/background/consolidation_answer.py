@@ -152,13 +152,20 @@ Cited = Annotated[
 """The numbers of the messages that state an item, from 1."""
 _ShortId = Schema(_text(36, "null"))
 _Values = Annotated[tuple[Annotated[str, line(4000, required=False)], ...], Field(max_length=MOST_ITEMS)]
-Importance = Literal["low", "medium", "high"]
+WORDS_OF_IMPORTANCE = {"low": 0.3, "medium": 0.6, "high": 0.9}
+
+
+def _weight(value: object) -> object:
+    """Read one of the words that models write in place of a number."""
+    return WORDS_OF_IMPORTANCE.get(value.strip().lower(), value) if isinstance(value, str) else value
 
 
 class NewFact(Written):
     text: Annotated[str, line(2000), _Original, Schema(_text())] = _field("text fact content")
     messages: Cited = _field("messages message cites", ())
-    importance: Annotated[Importance, Word, _enum(Importance)] = "medium"
+    importance: Annotated[float, BeforeValidator(_weight), Field(ge=0, le=1), Schema({"type": "number"})] = (
+        WORDS_OF_IMPORTANCE["medium"]
+    )
     tags: Annotated[tuple[Annotated[Name, _Original], ...], list_of(_text(40))] = _field("tags subjects", ())
     ttl: Annotated[str | None, _ShortId] = None
     """How long it holds, as the model wrote it."""

@@ -233,7 +233,7 @@ def test_an_answer_is_read_however_it_is_wrapped(written):
 
     assert (found.whole, found.summary) == (True, "Ana passed her driving test.")
     assert [(fact.text, fact.importance) for fact in found.new_facts] == [
-        ("Ana passed her driving test", "high")
+        ("Ana passed her driving test", 0.9)
     ]
     assert [task.description for task in found.task_updates] == ["Buy a car"]
 
@@ -461,7 +461,7 @@ def test_an_answer_is_read_forgivingly_where_its_meaning_is_plain():
     numbers = [fact.number for fact in read_items(new_facts=[FACT, {"text": 3}, FACT]).new_facts]
     assert numbers == [1, 3], "a fact keeps its number where another is left out"
     [fact] = read.new_facts
-    assert (fact.text, fact.importance, fact.tags) == ("Anna skis", "high", ("Sport",))
+    assert (fact.text, fact.importance, fact.tags) == ("Anna skis", 0.9, ("Sport",))
     assert [task.status for task in read.task_updates] == ["in_progress", "done"]
     assert not read.task_updates[0].id
 
@@ -474,7 +474,7 @@ FACT = {"text": "Anna skis", "importance": "low"}
     [
         ({"new_facts": "Anna skis"}, [], "new_facts"),
         ({"new_facts": ["Anna skis", FACT]}, [{}], "new_facts[0]"),
-        ({"new_facts": [FACT | {"importance": "critical"}]}, [{"importance": "medium"}], "importance"),
+        ({"new_facts": [FACT | {"importance": "critical"}]}, [{"importance": 0.6}], "importance"),
         ({"new_facts": [FACT | {"text": " "}, FACT]}, [{}], "new_facts[0].text"),
         ({"new_facts": [FACT | {"tags": ["ski", 7, "x" * 101]}]}, [{"tags": ("ski",)}], "tags[1]"),
         ({"new_facts": [FACT | {"tags": ["x"] * 51}]}, [{"tags": ("x",) * 50}], "tags"),
