@@ -105,10 +105,8 @@ async def test_the_person_is_asked_once_when_it_is_over_and_what_they_say_then_i
     here = await world(**stored_in)
     assert await here.planned() == ["her exam"]
     assert await here.asks(HOW) == 0
-
     assert await here.asks(HOW, at=EVENING) == 1
     assert await here.asks(HOW) == 0
-
     [sent] = here.messenger.sent
     assert (sent.user, sent.text) == (ANA, "How did the exam go?")
     asked = here.talker.inputs[-1][-1]["content"]
@@ -213,6 +211,8 @@ async def they_want_no_more(here: World) -> None:
 @ends
 async def they_want_nothing_kept(here: World) -> None:
     await here.pet.people.keep(False, user=ANA)
+    with pytest.raises(BadInput):
+        await here.pet.check_ins.want(True, user=ANA)
 
 
 @ends
@@ -231,21 +231,12 @@ async def test_it_is_not_asked_when(world, case):
     here = await world(planned() | {"new_facts": [exam]})
     assert await here.planned() == ["her exam"]
     here.clock.now = EVENING.replace(hour=17, minute=59)
-
     await CASES[case](here)
-
     asked = len(here.talker.inputs)
     assert await here.asks(HOW, at=max(here.clock.now, EVENING)) == 0
     assert (here.messenger.sent, len(here.talker.inputs)) == ([], asked)
     if case != "they_want_nothing_kept":
         assert await here.planned() == []
-
-
-async def test_the_same_fact_in_better_words_ends_nothing(world):
-    exam = {"text": "Ana's exam in botany is on Monday", "messages": [1], "importance": "high"}
-    here = await world(planned() | {"new_facts": [exam]})
-    await here.pet.remember("Ana's exam in botany is on Monday", user=ANA)
-    assert await here.asks(HOW, at=EVENING) == 1
 
 
 async def test_a_new_time_moves_it(world, stored_in):
@@ -258,18 +249,13 @@ async def test_a_new_time_moves_it(world, stored_in):
     assert await here.asks(HOW, at=EVENING.replace(day=24)) == 1
 
 
-@pytest.mark.parametrize(
-    "after", ["Friday or so", "", "2026-11-12T18:00", "2031-01-01T18:00", "9" * 300, "none"]
-)
-async def test_a_time_that_is_none_or_too_far_off_plans_nothing(world, after):
+TOO_FAR = ("Friday or so", "", "2026-11-12T18:00", "2031-01-01T18:00", "9" * 300, "none")
+
+
+@pytest.mark.parametrize("after", ["2026-11-23", *TOO_FAR])
+async def test_a_day_is_asked_about_in_its_evening_and_a_time_that_is_none_or_too_far_off_never(world, after):
     here = await world(planned(after=after))
-    assert await here.planned() == []
-
-
-async def test_a_day_without_a_time_is_asked_about_in_the_evening(world):
-    here = await world(planned(after="2026-11-23"))
-    [one] = await here.pet.check_ins.list(user=ANA)
-    assert one.due == EVENING
+    assert [one.due for one in await here.pet.check_ins.list(user=ANA)] == [EVENING] * (after not in TOO_FAR)
 
 
 async def test_one_new_thing_is_planned_a_consolidation_and_no_more_than_enough(world):
@@ -353,7 +339,6 @@ async def test_a_question_that_was_sent_goes_with_the_message_that_it_follows(wo
         removed.append(post)
 
     await here.pet.conversations.forget((await _exam(here)).id, user=ANA)
-
     await here.pet.conversations.delete_forgotten("discord:", remove)
     assert removed == ["discord:9:1"]
     assert "How did" not in str(await here.pet.conversations.messages(user=ANA))
@@ -376,13 +361,6 @@ async def test_its_trace_is_shown_explained_and_replayed(world):
     assert (trace.said, trace.reply) == ("her exam", "How did the exam go?")
     whole = await here.pet.traces.get_with_jobs(trace.id, here.clock.now)
     assert (await replay(here.pet, whole)).differences == ()
-
-
-async def test_who_wants_nothing_kept_cannot_want_it(world):
-    here = await world(wants=False)
-    await here.pet.people.keep(False, user=ANA)
-    with pytest.raises(BadInput):
-        await here.pet.check_ins.want(True, user=ANA)
 
 
 COUNTED = list[str]()
