@@ -12,7 +12,7 @@ from agent.types.client import AnswerForm, ClientTurn
 
 
 def with_form(answer: Any, client: ClientTurn | None) -> ClientTurn:
-    """What asks the model for an answer of this type. Raises BadInput."""
+    """Return the client's turn with this type as the form of the answer. Raises BadInput."""
     known = isinstance(answer, type) and (issubclass(answer, BaseModel) or is_dataclass(answer))
     if not known or (client and client.form):
         why = (
@@ -31,7 +31,7 @@ def with_form(answer: Any, client: ClientTurn | None) -> ClientTurn:
 
 
 def value_of(answer: Any, reply: Reply) -> Any:
-    """The reply's text as this type. Raises AnswerMisfit."""
+    """Parse the reply's text as this type. Raises AnswerMisfit."""
     try:
         return TypeAdapter(answer).validate_json(reply.message)
     except ValidationError as error:

@@ -45,7 +45,7 @@ DOTS = frozenset({".", ".."})
 
 @dataclass(frozen=True, eq=False)
 class Argument:
-    """Metadata of a type: how a value is read, and its JSON schema."""
+    """Metadata of a type: how to read a value, and the JSON schema."""
 
     read: Callable[[Any], Any]
     schema: Mapping[str, Any] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class Argument:
 
 
 class InvalidValue(ValueError):
-    """A value that is not `what` it should be."""
+    """A value is not what it should be. `what` says so: ``no text``, ``not one of …``."""
 
     def __init__(self, value: object, what: str) -> None:
         told = f"{value:g}" if type(value) is float else shown(value)
@@ -72,7 +72,7 @@ def refuse(name: str, value: object, what: str) -> BadInput:
 
 
 def read_value(name: str, read: Callable[[Any], T], value: object) -> T:
-    """Raises BadInput."""
+    """Read a value, and name the argument in the error. Raises BadInput."""
     try:
         return read(value)
     except ValueError as error:
@@ -80,7 +80,8 @@ def read_value(name: str, read: Callable[[Any], T], value: object) -> T:
 
 
 def text_up_to(most: int, instead: str = "say it in fewer words") -> Callable[[object], str]:
-    """A text; what no database keeps of it is replaced."""
+    """Return a reader of texts of at most `most` characters. Characters that no database stores are
+    replaced."""
 
     def read(value: object) -> str:
         if not isinstance(value, str):
@@ -96,7 +97,7 @@ short_text = text_up_to(MAX_NAME)
 
 
 def read_name(value: object) -> str:
-    """The name in the normal form for storage and comparison."""
+    """Return the name as it is stored and compared."""
     text = short_text(value)
     if text != value or not is_a_line(text) or text.strip() in DOTS:
         raise ValueError(NO_NAME)
@@ -124,7 +125,7 @@ def place_of(place: object) -> Place:
 
 
 def moment_of(value: object) -> datetime:
-    """An aware time in UTC, from one or from ISO 8601."""
+    """Return an aware time in UTC, given one or ISO 8601."""
     example = "such as 2026-01-10T09:30:00+00:00"
     try:
         moment = datetime.fromisoformat(value) if isinstance(value, str) else value
@@ -140,7 +141,7 @@ def moment_of(value: object) -> datetime:
 
 
 def _number(value: object) -> float | None:
-    """The number, which programs write as text too."""
+    """Return the number, which may be written as text; None if it is no number."""
     if isinstance(value, str) and re.fullmatch(r"-?\d{1,9}(\.\d{1,9})?", value, re.ASCII):
         return float(value)
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
@@ -212,7 +213,7 @@ def _ttl(value: object) -> Any:
 
 
 def _moment(value: object) -> Any:
-    """A time; a date alone stays one, until the person's zone is known: `agent.types.meanings`."""
+    """Return a time. A date stays a text until the person's zone is known: `agent.types.meanings`."""
     if isinstance(value, str) and re.fullmatch(r"\d{4}-\d\d-\d\d|\d{8}|\d{4}-?W\d\d-?\d", value, re.ASCII):
         moment_of(f"{value}T00:00+00:00")
         return value
@@ -226,7 +227,8 @@ def async_function(value: object) -> object:
 
 
 def of_the_sdk(*classes: str) -> Callable[[object], object]:
-    """An object of the Agents SDK, which takes seconds to import: there is none where nobody did."""
+    """Return a reader of objects of the Agents SDK, which it does not import: nobody can pass one
+    otherwise."""
 
     def read(value: object) -> object:
         sdk = sys.modules.get("agents")

@@ -13,7 +13,7 @@ Hebrew and Chinese. docs/context.md compares it with tokenizers."""
 
 
 def tokens(text: str) -> int:
-    """An estimate of the number of tokens; it needs no tokenizer."""
+    """Estimate the number of tokens, without a tokenizer."""
     return math.ceil(len(text.encode("utf-8", "replace")) / BYTES_A_TOKEN)
 
 
@@ -24,7 +24,7 @@ class Budget:
 
     @classmethod
     def parse(cls, text: "str | int | Budget") -> "Budget":
-        """``500``, ``500 characters`` or ``125 tokens``. Raises ValueError."""
+        """Parse ``500``, ``500 characters`` or ``125 tokens``. Raises ValueError."""
         if isinstance(text, Budget):
             return text
         written = _WRITTEN.fullmatch(str(text))
@@ -35,7 +35,7 @@ class Budget:
 
     @property
     def characters(self) -> int:
-        """The budget in characters."""
+        """Return the budget in characters."""
         return self.amount * (BYTES_A_TOKEN if self.unit == "tokens" else 1)
 
     def cost(self, text: str) -> int:

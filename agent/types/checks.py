@@ -21,8 +21,8 @@ _CONFIG = ConfigDict(strict=True, arbitrary_types_allowed=True, extra="forbid", 
 
 
 def checks_arguments(service: type[T]) -> type[T]:
-    """Check the arguments of the public methods of a class. Where its `parts` have a recorder, a call for a
-    user leaves a trace of what was passed, and of what went wrong."""
+    """Check the arguments of a class's public methods. If its `parts` have a recorder, a call for a user
+    leaves a trace of the arguments, and of an error."""
     for name, method in list(vars(service).items()):
         if name.startswith("_"):
             continue
@@ -34,13 +34,13 @@ def checks_arguments(service: type[T]) -> type[T]:
 
 
 def checks_fields(shape: type[T]) -> type[T]:
-    """Check the fields of a dataclass of the API when it is made."""
+    """Check the fields of a dataclass of the API when it is created."""
     shape.__init__ = checks_call(shape.__init__)  # type: ignore[method-assign]
     return shape
 
 
 def checks_call(method: F) -> F:
-    """Check the arguments of one function, which gets what their types read."""
+    """Check the arguments of one function before it runs. It receives the values as their types read them."""
     names = [*inspect.signature(method).parameters]
 
     @validate_call(config=_CONFIG)
@@ -83,8 +83,8 @@ def _ignore(_: object) -> None:
 
 
 def _path(names: list[str], fault: Mapping[str, Any]) -> str:
-    """Return the name of the argument, with the place inside a list. Of a value that may be of several types,
-    the location also has the type that was tried."""
+    """Return the argument's name, and the position inside a list. A union's location also contains the type
+    that was tried, which is left out."""
     first, *rest = fault["loc"] or ("arguments",)
     name = names[first] if isinstance(first, int) and first < len(names) else str(first)
     return ".".join([name, *map(str, rest)]) if rest and isinstance(rest[0], int) else name
@@ -117,7 +117,7 @@ _NO_SUCH = ("extra_forbidden", "unexpected_keyword_argument", "unexpected_positi
 
 
 def line_of(name: str, fault: Mapping[str, Any]) -> str:
-    """Return one line on an error of pydantic's, which names the argument and says what to pass."""
+    """Describe an error of pydantic's in one line that names the argument and what to pass."""
     kind, context = fault["type"], fault.get("ctx", {})
     if kind == "value_error":
         return f"{name}: {context['error']}"

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 
 class Revalidated:
-    """A record that pydantic checks as it is: a copy of it as `dict` would take seven times as long."""
+    """A record that pydantic validates as an instance. Validating a copy as `dict` would take seven times as
+    long."""
 
     __slots__ = ()
     __pydantic_config__: ClassVar[Any] = {"revalidate_instances": "always"}
@@ -45,7 +46,7 @@ class MessageItem(Revalidated):
 
 @dataclass(frozen=True, slots=True)
 class CallItem(Revalidated):
-    """A call of a tool, one of the client's."""
+    """A call of one of the client's tools."""
 
     call_id: str
     name: str
@@ -59,7 +60,7 @@ class CallItem(Revalidated):
 
 @dataclass(frozen=True, slots=True)
 class ResultItem(Revalidated):
-    """What a tool returned."""
+    """The result of a tool call."""
 
     call_id: str
     output: str
@@ -70,7 +71,8 @@ Item = MessageItem | CallItem | ResultItem
 
 @cache
 def items_as_json() -> "TypeAdapter[tuple[Item, ...]]":
-    """Return what writes and reads items as JSON. Made on use: pydantic doubles the start of the help."""
+    """Return the adapter that reads and writes items as JSON. It is built on first use, because importing
+    pydantic doubles the time of `--help`."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(tuple[Item, ...])
@@ -88,7 +90,7 @@ class ClientTool(Revalidated):
 
 @dataclass(frozen=True, slots=True)
 class Sampling(Revalidated):
-    """How the model is to write; None where the client does not say."""
+    """Sampling parameters; None if the client does not set one."""
 
     temperature: float | None = None
     top_p: float | None = None
@@ -105,7 +107,7 @@ class Sampling(Revalidated):
 
 @dataclass(frozen=True, slots=True)
 class AnswerForm(Revalidated):
-    """The JSON object that the client wants as the answer."""
+    """The JSON object that the client wants as answer."""
 
     name: str
     schema: dict[str, Any] | None = None
@@ -151,7 +153,7 @@ class ClientTurn(Revalidated):
 
     @property
     def memory_tools(self) -> list[str]:
-        """The names of the tools by which it keeps memories of its own."""
+        """Return the names of the client's tools that seem to keep memories."""
         return [tool.name for tool in self.tools if re.search("memor(y|ies)|remember", tool.name, re.I)]
 
 
@@ -163,7 +165,7 @@ def _turns() -> "TypeAdapter[ClientTurn]":
 
 
 def _read_turn(value: object) -> ClientTurn:
-    """Return it with each field as its type has it. Raises BadInput for one that is of another kind."""
+    """Validate a ClientTurn, field by field. Raises BadInput."""
     from pydantic import ValidationError
 
     if not isinstance(value, ClientTurn):

@@ -22,7 +22,7 @@ _COPIES = (".before-conversion", ".before-conversion.new", ".second-edition")
 
 
 def rotated(name: str) -> tuple[str, ...]:
-    """Return the names of the file that is written, and of the older ones."""
+    """Return the names of the current file and of the older ones."""
     return (name, *(f"{name}.{number}" for number in range(1, OLDER_FILES + 1)))
 
 
@@ -38,8 +38,8 @@ NAMES = frozenset(
 
 
 def read_settings_file(path: Path, *, required: bool) -> dict[str, str]:
-    """Return the variables that are set in the file. Raises SettingsError if it cannot be read, or if others
-    could have written it: it says where keys and facts are sent."""
+    """Return the variables set in the file. Raises SettingsError if it cannot be read, or if other users may
+    write it: it says where keys and facts are sent."""
     try:
         with path.open(encoding="utf-8") as file:
             require_ours(path, os.fstat(file.fileno()))

@@ -50,7 +50,7 @@ class NewFact(FactFields, total=False):
 
 
 class MemoryChanges(FactFields, total=False):
-    """What may differ in a correction; the arguments of `remember`."""
+    """What a correction may change: the arguments of `remember`."""
 
     said_at: Instant | None
     everybody: bool
@@ -78,7 +78,7 @@ def due_of(text: str | datetime | None, zone: tzinfo | None, now: datetime) -> "
 
 
 def bound_of(value: Moment, zone: tzinfo, *, end: bool = False) -> datetime | None:
-    """Return the moment; of a date alone the beginning of that day in the person's zone, or its `end`."""
+    """Return the moment. For a date, return the beginning of that day in the person's zone, or its `end`."""
     if isinstance(value, str):
         return datetime.combine(date.fromisoformat(value), time(), zone) + timedelta(days=end)
     return value
@@ -103,22 +103,22 @@ def owner_of_documents(user: str | None, place: Place | str | None) -> str:
 
 
 async def require_consent(places: "Places", user: str, place: Place) -> None:
-    """Raises BadInput if the person wants nothing of theirs kept there."""
+    """Raise BadInput if the person wants nothing of theirs kept in the place."""
     if not await places.keeps(user, place):
         raise BadInput(f"{user} wants nothing kept of what they say here, and has to take that back first")
 
 
 def position_of(cursor: str | None) -> int:
-    """How many hits the pages before had. Raises BadInput."""
+    """Return how many hits the previous pages had. Raises BadInput."""
     if cursor is not None and not re.fullmatch(r"\d{1,5}", cursor, re.ASCII):
         raise BadInput(f"cursor: {shown(cursor)} is no `next` of a page")
     return int(cursor or 0)
 
 
 def place_of_correction(memory: Memory, user: User, asked_in: Place) -> Place:
-    """Return the place in which a correction of the memory counts as said: where the user told it, if that
-    place is still known and nobody else told it. A correction asked for in a place counts there or not at
-    all."""
+    """Return the place where a correction of the memory is stated: where the user stated it, if that place is
+    still known and nobody else stated it; otherwise private. In a place, a correction applies there or is
+    refused with NotFound."""
     alone = tellers(memory.owners, memory.user_id) == {user_key(user)}
     where = [Place.parse(memory.place)] if asked_in.private else asked_in.containing()
     found = next((place for place in where if alone and place.key in memory.owners), PRIVATE)

@@ -14,7 +14,7 @@ class ModelAddress(NamedTuple):
 
     @classmethod
     def parse(cls, written: str) -> "ModelAddress":
-        """Raises ValueError."""
+        """Parse ``NAME@https://base/v1``, ``NAME@PROVIDER`` or ``NAME``. Raises ValueError."""
         written = written.strip()
         if names_file(written):
             return cls(written)
@@ -31,12 +31,12 @@ class ModelAddress(NamedTuple):
 
 
 def names_file(written: str) -> bool:
-    """Return whether a model's name is the path of a file; names at servers begin otherwise."""
+    """Return whether a model's name is the path of a file."""
     return written.lower().endswith(".gguf") or written.startswith(("/", "~/", "./", "../"))
 
 
 def servable(file: Path) -> Path:
-    """Return the file of a model that can be served here. Raises ValueError."""
+    """Return the model file if it can be served here. Raises ValueError."""
     try:
         with file.open("rb") as opened:
             magic = opened.read(4)

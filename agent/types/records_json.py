@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class FactJson(TypedDict):
-    """A memory as what is known of a person has it."""
+    """A memory in what is known of a person."""
 
     id: str
     content: str
@@ -50,7 +50,7 @@ class MemoryJson(FactJson):
 
 
 class HitJson(TypedDict):
-    """What a search found. A message or a summary has null where only a memory has something."""
+    """A search result. Fields that only a memory has are null for messages and summaries."""
 
     id: str
     kind: HitKind
@@ -70,8 +70,8 @@ class HitJson(TypedDict):
 
 
 class DecisionJson(TypedDict):
-    """`id` is of the memory that states it now; null if nothing was kept. `target_id` is of the older one
-    that was replaced, merged into or found to state it already."""
+    """`id` is the memory that states the fact now; null if nothing was stored. `target_id` is the older
+    memory that was replaced, merged into, or states it already."""
 
     content: str
     action: Action
@@ -100,8 +100,9 @@ class OfferedJson(NearJson):
 
 
 class ForgottenJson(TypedDict):
-    """What a forgetting took: the `content` that was named, the ids of the memories, and how many of the
-    rest; and what stays near it. `kept` are replies that may tell it in other words."""
+    """The receipt of a forgetting: the `content` that was named, the ids of the memories that went, and
+    counts of the rest. `near` is what may be forgotten too, `kept` are replies that may contain it in other
+    words."""
 
     content: str
     memories: list[str]
@@ -154,20 +155,21 @@ def near_json(memory: Memory) -> NearJson:
 
 
 def _shaped(shape: type[T], record: object, **fields: Any) -> T:
-    """Return what the shape has: these fields, and the others as the record has them."""
+    """Return the shape's fields: from `fields`, otherwise from the record."""
     names = shape.__annotations__
     return cast(T, {name: fields[name] if name in fields else getattr(record, name) for name in names})
 
 
 def describe_cascade(candidate: ForgetCandidate) -> str:
-    """Say in words what would go with it: "2 messages and 1 reply go with it"; empty if nothing does."""
+    """Describe what would go with the candidate: "2 messages and 1 reply go with it"; empty if nothing
+    would."""
     counts = (("message", "messages", len(candidate.messages)), ("reply", "replies", candidate.replies))
     told = [f"{count} {one if count == 1 else many}" for one, many, count in counts if count]
     return f"{' and '.join(told)} go with it" if told else ""
 
 
 def describe_forgotten(receipt: Forgotten) -> str:
-    """Say in words what was taken, and where a copy is: "2 memories, 3 messages, 1 reply"."""
+    """Describe what was forgotten, and where a copy remains: "2 memories, 3 messages, 1 reply"."""
     counts = {
         ("memory", "memories"): len(receipt.memories),
         ("message", "messages"): receipt.messages,

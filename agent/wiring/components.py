@@ -66,7 +66,7 @@ def utc_now() -> datetime:
 
 @dataclass(frozen=True)
 class Components(ListParts):
-    """Everything that remembers, open."""
+    """Everything that stores and searches memory, open."""
 
     settings: Settings
     models: Models
@@ -101,8 +101,8 @@ async def open_components(
     surface: str,
     added: Extensions,
 ) -> Components:
-    """What remembers, open until `closing` ends. No generator stands open meanwhile: a program's event loop
-    would end it in disorder where nobody closes the companion."""
+    """Open the components; `closing` closes them. Nothing here is an async generator, because an event loop
+    that ends would finalise one out of order if the companion is not closed."""
     breakers = {name: Breaker(name, clock, failures) for name, failures in GUARDED.items()}
     database = await open_database(closing, settings)
     embedder = open_embedder(
@@ -131,7 +131,8 @@ async def open_components(
 def _server(
     settings: Settings, database: Database, embedder: Embedder, breaker: Breaker
 ) -> ServerIndex | None:
-    """The index on the Qdrant server of the settings, if they name one. The first call opens it."""
+    """Return the index on the Qdrant server of the settings, if one is set. It connects with the first
+    call."""
     if not settings.qdrant_url:
         return None
     key = settings.qdrant_api_key.get_secret_value() if settings.qdrant_api_key else None
@@ -208,7 +209,7 @@ def _components(
 
 
 async def _note_uses(c: Components) -> None:
-    """Store which memories were recalled, and the figures of this process."""
+    """Store which memories were recalled, and this process's figures."""
     try:
         await c.recall.note_uses()
         await c.figures.flush()

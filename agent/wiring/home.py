@@ -19,8 +19,8 @@ INDEX = "index"
 
 
 async def open_database(closing: AsyncExitStack, settings: Settings) -> Database:
-    """The database of the settings, open until `closing` ends; the data folder is made private before and
-    after, for the files that were made meanwhile. Raises StoreUnavailable."""
+    """Open the database of the settings; `closing` closes it. The data folder is made private before and
+    after, for files created meanwhile. Raises StoreUnavailable."""
     url = settings.database_url.get_secret_value() if settings.database_url else None
     make_private(settings.home)
     closing.callback(make_private, settings.home)
@@ -31,8 +31,8 @@ async def open_database(closing: AsyncExitStack, settings: Settings) -> Database
 
 
 def make_private(home: Path) -> None:
-    """Take the rights of others from the data folder (mode 0700) and from Hachi's files in it (0600), also if
-    an earlier version or another program made them. Skips what belongs to another user of the system."""
+    """Remove other users' rights from the data folder (mode 0700) and from Hachi's files in it (0600),
+    whoever created them. Skips files of another user of the system."""
     if not (found := list(hachis_files(home))):
         return  # nothing of Hachi's is here yet, and the folder may be anybody's
     for path in (str(home), *found):
@@ -41,7 +41,7 @@ def make_private(home: Path) -> None:
 
 
 def hachis_files(home: Path) -> Iterator[str]:
-    """Yield what Hachi has made in the data folder."""
+    """Yield the paths of Hachi's files in the data folder."""
     if home.is_dir():
         yield from (os.path.join(home, name) for name in os.listdir(home) if name in NAMES)
 

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Runtime:
-    """What a turn needs, and the worker that does what it leaves behind."""
+    """What a turn needs, and the worker that does the work after it."""
 
     turn: "TurnDependencies"
     worker: "Worker"
 
 
 async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime:
-    """Make what a turn needs; the worker then takes up the jobs that an earlier process did not finish."""
+    """Build what a turn needs, and let the worker take up jobs that an earlier process left."""
     await load("agent.turn.turn")
     from agent.background.consolidation import Consolidation
     from agent.background.consolidation_input import ConsolidationReader

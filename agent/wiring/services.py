@@ -23,7 +23,7 @@ from memory.sql.keys import Keys
 
 @dataclass(frozen=True)
 class Services:
-    """What `Companion` offers besides talking."""
+    """The groups of operations that `Companion` has."""
 
     memories: MemoryService
     tasks: TaskService
