@@ -29,8 +29,8 @@ _ITEMS: TypeAdapter[list[Any]] = TypeAdapter(list[ResponseOutputItem])
 
 
 def context_of(trace: Trace) -> BuiltContext:
-    """Return what `build_context` returned in the turn. Raises BadInput with the reason if the trace is not
-    one of a turn that can be replayed."""
+    """Return the context that the turn was built from. Raises BadInput with the reason if the trace cannot be
+    replayed."""
     summary = trace.summary
     if summary.kind != TURN:
         raise BadInput(
@@ -50,8 +50,8 @@ def context_of(trace: Trace) -> BuiltContext:
 
 
 class RecordedModel(Model):
-    """Answers with the outputs and errors of the recorded calls, in their order. From call `fork` on, counted
-    from 1, it asks `live`."""
+    """Returns the outputs and errors of the recorded calls in order. From call `fork` on, counted from 1, it
+    asks `live`."""
 
     def __init__(
         self, trace: Trace, calls: Sequence[Span], fork: int | None = None, live: Model | None = None
@@ -86,7 +86,7 @@ def _without_lost(args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _steps(calls: Sequence[Span], trace: Trace, most: int | None) -> list[ModelStep]:
-    """Return the first `most` calls, each after the failed call of another model that it replaced."""
+    """Return the first `most` calls. A call by the second model includes the failed one that it replaced."""
     found = list[ModelStep]()
     for call, then in zip(calls, [*calls[1:], None], strict=False):
         if most == 0:
@@ -112,8 +112,8 @@ def _no_more(trace: Trace, number: int) -> ModelStep:
 
 
 def _failing(error: str, turn_error: str, raises: type[ExplainedFailure] = ExplainedFailure) -> ModelStep:
-    """Return a step that raises an exception with the recorded name and text, which the turn reports as it
-    reported the recorded one."""
+    """Return a step that raises an exception with the recorded name and text, so that the turn reports it as
+    it was reported then."""
     name, _, text = error.partition(": ")
     if name.startswith(asyncio.CancelledError.__name__):
         return ModelStep.respond(_cancelled)
@@ -129,7 +129,8 @@ def _cancelled(_: Any) -> Any:
 
 
 def output_of(call: Span) -> list[Any]:
-    """Return the recorded output as items of the Agents SDK, with the fields that a server left out."""
+    """Return the recorded output as items of the Agents SDK, with defaults for fields that the server left
+    out."""
     items = list(call.data.get("output", ()))
     for place, item in enumerate(items):
         if item.get("type") == "message":
@@ -140,7 +141,7 @@ def output_of(call: Span) -> list[Any]:
 
 
 def described_tools(told: Mapping[str, Any]) -> list[Tool]:
-    """Return the tools of which a trace says what the model was told; they only answer as recorded."""
+    """Return tools with the descriptions that a trace recorded. They only answer as recorded."""
 
     async def nobody(*_: Any) -> ToolResult:
         raise AssertionError("a recorded tool answers as recorded")
@@ -151,9 +152,9 @@ def described_tools(told: Mapping[str, Any]) -> list[Tool]:
 def recorded_tools(
     tools: Sequence[Tool], trace: Trace, importance_floor: float, today: Collection[str] = (), *, live: bool
 ) -> Sequence[Tool]:
-    """Return the tools with today's descriptions and the recorded results; those named in `today` run. For a
-    `live` model, whose words are its own, a tool that only reads runs where nothing is recorded of what it is
-    asked, and any other answers as it did to its next recorded call."""
+    """Return the tools with today's descriptions and the recorded results; those named in `today` run. A
+    `live` model writes its own arguments: if nothing is recorded for them, a tool that only reads runs, and
+    any other returns the result of its next recorded call."""
     spans = [one for one in last_attempt(trace) if one.kind == "tool"]
     return [
         tool
@@ -164,8 +165,8 @@ def recorded_tools(
 
 
 def _recorded(tool: Tool, calls: list[Span], importance_floor: float, live: bool) -> Tool:
-    """Return the tool that answers each call with the result of the first recorded call with these arguments
-    that is left."""
+    """Return the tool with recorded results: each call gets that of the first remaining recorded call with
+    the same arguments."""
 
     async def run(turn: TurnContext, written: str) -> ToolResult:
         asked = _arguments(written)
@@ -192,8 +193,8 @@ def _arguments(written: str) -> Any:
 
 
 def decide_again(recorded: Span, importance_floor: float) -> None:
-    """Record the decisions that today's code makes in the same cases, or the recorded ones where an older
-    Hachi kept no cases; nothing for a span that is no decision."""
+    """Record the decisions of today's code in the recorded cases. Without cases, which older versions did not
+    record, repeat the recorded decisions. Other spans are ignored."""
     if recorded.kind != "decision" or "decisions" not in recorded.data:
         return
     with span("decision"):

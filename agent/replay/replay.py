@@ -73,7 +73,7 @@ class ReplayResult:
 
 
 async def replay(pet: Companion, whole: TraceWithJobs, options: ReplayOptions | None = None) -> ReplayResult:
-    """Run the turn and the work after it again; of a live model the turn alone. Writes nothing, and asks no
+    """Run a turn and the work after it again; with a live model only the turn. Stores nothing, and calls no
     model before a fork. Raises BadInput if the turn cannot be replayed."""
     options = options or ReplayOptions()
     trace, settings, parts = whole.trace, pet.settings, pet.components
@@ -105,14 +105,14 @@ async def replay(pet: Companion, whole: TraceWithJobs, options: ReplayOptions | 
 
 
 def answered_by(chosen: ChosenModel, model: Model, *, retries: bool = False) -> ChosenModel:
-    """Return the chosen model and its fallback with `model` in their place."""
+    """Return the chosen model and its fallback, both replaced by `model`."""
     chosen = replace(chosen, model=model, retries=chosen.retries if retries else 0)
     return replace(chosen, fallback=replace(chosen.fallback or chosen, model=model, fallback=None))
 
 
 async def search_differences(pet: Companion, before: Trace, after: Trace) -> AsyncIterator[Difference]:
-    """Yield the memories that only one of the two turns was given, each with the gate at which the other one
-    ended."""
+    """Yield the memories that the model received in only one of the two turns, each with the gate that
+    stopped it in the other."""
     now = pet.clock()
     today = replace(after, summary=replace(after.summary, started_at=now))
     then, at_present = (_given_ids(trace) for trace in (before, after))
@@ -135,7 +135,7 @@ def _given_ids(trace: Trace) -> set[str]:
 async def job_differences(
     whole: TraceWithJobs, settings: Settings, consolidating: ChosenModel, tools: Sequence[Tool]
 ) -> AsyncIterator[Difference]:
-    """Do the work after the turn again, and yield what differs in it."""
+    """Run the work after the turn again, and yield what differs."""
     for job in whole.jobs:
         again = partial(_work_again, job, settings, consolidating)
         for one in differences(job, await _again(job, settings, consolidating.name, again, tools)):
@@ -143,7 +143,7 @@ async def job_differences(
 
 
 async def _work_again(trace: Trace, settings: Settings, consolidating: ChosenModel) -> None:
-    """Record what today's code makes of what a job read and was answered. Stores nothing."""
+    """Record what today's code makes of the input and answers of a recorded job. Stores nothing."""
     for recorded in trace.root.spans:
         decide_again(recorded, settings.importance_floor)
         if recorded.kind == "exchange":
@@ -177,8 +177,8 @@ class ReplayFailure:
 async def replay_each(
     pet: Companion, turns: Iterable[str | TraceWithJobs], options: ReplayOptions | None = None
 ) -> AsyncIterator[ReplayResult | ReplayFailure]:
-    """Replay turns, by their ids or as they were read from a file, one after the other. What cannot be
-    replayed says why."""
+    """Replay turns one after the other, by id or as read from a file. A turn that cannot be replayed yields
+    the reason."""
     for one in turns:
         try:
             whole = await pet.traces.get_with_jobs(one, pet.clock()) if isinstance(one, str) else one
@@ -188,8 +188,8 @@ async def replay_each(
 
 
 def causes(replayed: Iterable[ReplayResult]) -> list[tuple[str, int, int]]:
-    """Return each first difference, with how many turns it is the first of, and how many of these went
-    otherwise; the most frequent first."""
+    """Count the turns by their first difference, and how many of these behaved differently; most frequent
+    first."""
     turns = defaultdict[str, list[ReplayResult]](list)
     for one in replayed:
         for first in one.differences[:1]:
@@ -206,8 +206,8 @@ async def run_turn(
     tools: Sequence[Tool],
     turn: TurnContext | None = None,
 ) -> Trace:
-    """Return the trace of the new run, from the prompt to the answer, even if it fails. Streams if the
-    recorded turn did. Nothing of the answer is stored."""
+    """Run the recorded turn from prompt to answer, and return the new trace, even if it fails. Streams if the
+    recorded turn did. Stores nothing."""
     streamed = any("first" in call.data for call in trace.spans("call"))
     turn = turn or tool_context(trace, built)
     others = described_tools(trace.root.data.get("servers_tools") or {})  # no server is asked
@@ -237,7 +237,7 @@ async def _again(
     run: Callable[[], Awaitable[None]],
     tools: Sequence[Tool] = TOOLS,
 ) -> Trace:
-    """Return the trace of what `run` does, even if it fails."""
+    """Run `run`, and return its trace, even if it fails."""
     recorded = Recording(trace.id, Span(trace.summary.kind))
 
     async def record() -> None:
@@ -259,7 +259,7 @@ async def _again(
 
 
 def tool_context(trace: Trace, built: BuiltContext, pet: Companion | None = None) -> TurnContext:
-    """Return the context for tools: with today's memory, or for recorded tools, which use none."""
+    """Return the context for tools: today's memory, or none for recorded tools."""
     parts = pet.components if pet else None
     nothing: Any = None
     return TurnContext(

@@ -102,14 +102,15 @@ def _finds_otherwise(then: list[list[str]], now: list[list[str]]) -> Iterator[Di
 
 
 def _others(trace: Trace) -> list[Tool]:
-    """Return the tools of the program in which the turn was taken, as it was told of them then."""
+    """Return the calling program's tools as the trace describes them."""
     ours = {tool.name for tool in TOOLS}
     told = trace.made_by.get("tools") or {}
     return described_tools({name: one for name, one in told.items() if name not in ours})
 
 
 async def make_test(whole: TraceWithJobs) -> dict[str, str]:
-    """Return the two files by name. Raises BadInput if the turn cannot be replayed."""
+    """Return the test and its fixture, as texts by file name. Raises BadInput if the turn cannot be
+    replayed."""
     trace, name = whole.trace, f"trace_{whole.trace.summary.short}"
     context_of(trace)  # raises
     kept = replace(whole, trace=replace(trace, summary=replace(trace.summary, process="")))
@@ -118,8 +119,8 @@ async def make_test(whole: TraceWithJobs) -> dict[str, str]:
 
 
 async def search_again(trace: Trace) -> list[list[str]]:
-    """Return the facts that each search of a turn in memory finds now, in the order of the searches. The
-    machine's settings, its memory and its embedder have no part in it."""
+    """Repeat each memory search of the turn in a new memory that holds the facts it found, and return the
+    facts found, in order. The machine's settings, memory and embedder are not used."""
     searches = [span.data for span in trace.spans("tool") if span.name == SEARCH]
     facts = {fact["content"]: fact for search in searches for fact in _facts(search.get("result"))}
     if trace.summary.user is None or not facts:
@@ -141,7 +142,7 @@ async def search_again(trace: Trace) -> list[list[str]]:
 
 
 def _facts(result: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the facts in a result of the tool."""
+    """Yield the facts in a tool's result."""
     value = parsed_json(result)
     for one in value.get("memories", ()) if isinstance(value, Mapping) else ():
         if isinstance(one, Mapping) and one.get("kind") == "memory":

@@ -20,8 +20,8 @@ _TEXT = "(a text)"
 
 
 def call_arguments(arguments: Mapping[str, Any], *, texts: bool) -> dict[str, Any]:
-    """The arguments as JSON, without the user and the place, which the trace names anyway. Without `texts`
-    only numbers, times and ids are told."""
+    """Return the arguments as JSON, without user and place, which the trace has anyway. Without `texts`,
+    texts are left out: only numbers, times and ids remain."""
     left_out = ("self", "user", "place")
     return {name: _told(value, texts) for name, value in arguments.items() if name not in left_out}
 
@@ -40,13 +40,13 @@ def _told(value: Any, texts: bool) -> Any:
 
 
 def place_or_private(place: object) -> Place:
-    """The place that is named; a private conversation where it cannot be read."""
+    """Return the place; a private conversation if it cannot be read."""
     with suppress(BadInput):
         return place_of(place)
     return PRIVATE
 
 
 def ids_of(result: object) -> set[str]:
-    """The ids of the rows that a call made, changed or found."""
+    """Return the ids of the rows that a call created, changed or found."""
     shown = result if isinstance(result, list) else (result, *(getattr(result, one, None) for one in _INNER))
     return {id for one in shown if isinstance(id := getattr(one, "id", None), str)}

@@ -52,7 +52,7 @@ def _causes(before: Trace, after: Trace) -> Iterator[Difference]:
 def _changed(
     before: Trace, after: Trace, part: str, where: str, *, of_text: bool = False
 ) -> Iterator[Difference]:
-    """Yield what differs in this part of `made_by`, as far as both traces hold it."""
+    """Yield what differs in this part of `made_by`, for names that both traces have."""
     old, new = (trace.made_by.get(part) or {} for trace in (before, after))
     for name in [name for name in old if name in new and old[name] != new[name]]:
         was, now = (
@@ -99,7 +99,7 @@ def _events(before: Trace, after: Trace) -> Iterator[Difference]:
 
 
 def _decided(one: Span, other: Span) -> Iterator[Difference]:
-    """Yield the facts that were decided on otherwise, apart from the ids of new ones."""
+    """Yield the facts on which the two traces decided differently. Ids of new memories are ignored."""
     made, makes = (mappings(span.data.get("decisions")) for span in (one, other))
     for old, new in zip_longest(made, makes, fillvalue=dict[str, Any]()):
         told = old.get("content") or new.get("content")
@@ -110,7 +110,7 @@ def _decided(one: Span, other: Span) -> Iterator[Difference]:
 
 
 def _of_kind(spans: Sequence[Span], *kinds: str) -> list[Span]:
-    """Return the spans of these kinds; of decisions those that were made."""
+    """Return the spans of these kinds; only decisions that were completed."""
     below = [one for one in spans if one.kind in kinds]
     return [one for one in below if one.kind != "decision" or "decisions" in one.data]
 
@@ -120,8 +120,8 @@ def _data(where: str, before: Span, after: Span, *path: str) -> Iterator[Differe
 
 
 def steps(trace: Trace) -> list[Span]:
-    """Return the model calls, tool calls and the answer of a turn's last attempt, or a job's consolidations
-    and decisions. A failed call and its retries count once."""
+    """Return the steps to compare: of a turn, the model calls, tool calls and answer of its last attempt; of
+    a job, its consolidations and decisions. A failed call counts once with its retries."""
     if trace.summary.kind == TURN:
         found = _of_kind(last_attempt(trace), "call", "tool", "answer")
     else:
@@ -132,7 +132,7 @@ def steps(trace: Trace) -> list[Span]:
 
 
 def _step_name(step: Span | None) -> str:
-    """Return what happens in the step. It omits the model, which may differ between the traces."""
+    """Return what happens in the step, without the model, which may differ."""
     if step is None:
         return "nothing more"
     names = {"call": "the model is asked", "tool": f"{step.name} is called", "answer": "it answers"}
@@ -170,12 +170,12 @@ def _named(message: str, parts: Mapping[str, str]) -> dict[str, str]:
 
 
 def sections(trace: Trace, system: str) -> dict[str, str]:
-    """Return the system message by section; under ``whole`` if the trace does not say where sections end."""
+    """Return the system message by section; as ``whole`` if the trace does not record the sections."""
     return _divided(system, trace.root.data.get("sections", ()))
 
 
 def question_sections(trace: Trace, request: Mapping[str, Any]) -> dict[str, str]:
-    """Return the question's message by section; empty where the trace does not say where they end."""
+    """Return the question's message by section; empty if the trace does not record the sections."""
     at, ends = (trace.root.data.get(name) for name in ("question_at", "question_sections"))
     items = request.get("input")
     if at is None or not isinstance(items, list) or at >= len(items):
@@ -203,7 +203,7 @@ def _texts(where: str, old: Any, new: Any, differs: str = "differs") -> Iterator
 
 
 def _without_id(item: Any) -> Any:
-    """Drop the ids of items, which the server assigns. Keep `call_id`, which ties a result to its call."""
+    """Drop the ids that servers assign to items. `call_id` stays, which links a result to its call."""
     if not isinstance(item, Mapping):
         return item
     return {name: value for name, value in item.items() if name != "id"}

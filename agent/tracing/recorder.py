@@ -56,7 +56,7 @@ NoteResult = Callable[[object], None]
 
 
 class Listener(Protocol):
-    """Receives each finished trace, in a thread. Its exceptions are logged. `close` takes a moment."""
+    """Receives each finished trace, in a thread. Its exceptions are logged."""
 
     def __call__(self, summary: Summary, body: bytes) -> None: ...
 
@@ -65,7 +65,7 @@ class Listener(Protocol):
 
 @dataclass(slots=True, eq=False)
 class TraceRecording:
-    """A turn or job that is being recorded, and the state of its writes."""
+    """The recording of a turn or job, and the state of its writes."""
 
     id: str
     recording: Recording
@@ -90,8 +90,8 @@ class TraceRecording:
         self.recording.root.data["reply"] = told
 
     def worth_keeping(self) -> bool:
-        """Whether to store it: always for a turn; for a background job only if something happened in it; for
-        a call that has ended if it failed, searched or wrote, and did not only list rows."""
+        """Return whether to store it. Turns: always. Jobs: if something happened. Calls: once they have
+        ended, if they failed, searched or wrote; not if they only listed rows."""
         root = self.recording.root
         if self.about.kind == CALL:
             happened = root.error or self.recording.wrote or any(one.spans for one in root.spans)
@@ -110,7 +110,7 @@ _Due = tuple[TraceRecording, Recording, Summary]
 
 
 class Recorder:
-    """Starts with the first turn and is closed with the companion."""
+    """Records turns, jobs and calls. It starts with the first turn and is closed with the companion."""
 
     def __init__(
         self,
@@ -135,7 +135,7 @@ class Recorder:
 
     @contextmanager
     def turn(self, incoming: TurnRequest, model: str, kind: str = TURN) -> Iterator[TraceRecording]:
-        """Record a turn. Its exceptions are recorded and re-raised; a HachiError gets the trace's id."""
+        """Record a turn. Exceptions are recorded and re-raised; a HachiError gets the trace's id."""
         about = self._about(kind, incoming.user, incoming.place)
         about = replace(about, conversation=incoming.conversation_id, model=model, said=incoming.text)
         heard = ("text", "author", "conversation", "sent_at")
@@ -151,7 +151,7 @@ class Recorder:
 
     @contextmanager
     def work(self, job: Job) -> Iterator[None]:
-        """Record a background job. It is not stored if nothing happened in it."""
+        """Record a background job; nothing is stored if nothing happened in it."""
         about = self._about(job.kind, job.user_id, Place(tuple(job.payload.get("place", ()))))
         followed, conversation = job.payload.get("trace"), job.payload.get("conversation", "")
         with self._recorded(replace(about, turn_id=followed, conversation=conversation), tries=job.attempts):
@@ -159,9 +159,9 @@ class Recorder:
 
     @contextmanager
     def call(self, method: str, arguments: Mapping[str, Any]) -> Iterator[NoteResult]:
-        """Record what a surface has a service do, unless that is part of what is recorded here already. What
-        is yielded takes the result. The texts of the arguments stay only in a trace that rests on a row, with
-        which they go."""
+        """Record a call of a service, unless it happens inside something that is recorded already. Yields a
+        function that takes the result. Texts of arguments are kept only if the trace rests on a row, so that
+        they are forgotten with it."""
         if is_recorded():
             yield lambda _: None
             return
@@ -207,7 +207,7 @@ class Recorder:
             await self._flush()
 
     async def flush(self) -> None:
-        """Write the waiting traces, for at most `FLUSH_TIMEOUT`. A failed write is tried again later."""
+        """Write the pending traces, for at most `FLUSH_TIMEOUT`. A failed write is retried later."""
         task = asyncio.create_task(self._flush())  # a task of its own, because the caller may be cancelled
         self._flushes.add(task)
         task.add_done_callback(self._flushes.discard)
@@ -225,7 +225,7 @@ class Recorder:
             await self._write_waiting(last=last)
 
     def _copies_of_running(self) -> Iterator[_Due]:
-        """Yield the running traces that are due and have changed since their last write."""
+        """Yield copies of running traces that are due for a write and have changed since the last one."""
         now = time.monotonic()
         for one in self._running.values():
             if one.due > now:
@@ -254,9 +254,8 @@ class Recorder:
         return found
 
     async def _write_waiting(self, *, last: bool = False) -> None:
-        """Write batch by batch. If the database refuses a batch, write its traces one by one, as it may
-        accept some. Finished traces wait until they are written. The `last` time the database is asked even
-        if it is left alone."""
+        """Write in batches. If the database refuses a batch, write its traces one by one. If it is away,
+        finished traces stay pending. With `last`, try even if the breaker is open."""
         size = BATCH
         while batch := self._waiting[:size]:
             try:
@@ -281,15 +280,15 @@ class Recorder:
             source.stored = True
 
     async def forget(self, user: str, places: Collection[str] = ()) -> None:
-        """Drop the recordings of a person who is erased, and those of the places where they spoke."""
+        """Drop the recordings of an erased person, and those of the places where they wrote."""
         self._running = {id: one for id, one in self._running.items() if not one.belongs_to(user, places)}
         async with self._lock:  # a write in progress reaches the database first and is erased there
             self._ended = [one for one in self._ended if not one.belongs_to(user, places)]
             self._waiting = [one for one in self._waiting if not one[0].belongs_to(user, places)]
 
     async def forget_rows(self, ids: Collection[str]) -> None:
-        """Write the finished traces, so that `Traces.forget` finds them, and empty those that show one of
-        these rows and cannot be written now or are still running."""
+        """Write the finished traces, so that `Traces.forget` reaches them. Empty those that show one of these
+        rows and are running or cannot be written now."""
         for one in self._running.values():
             one.forgotten.update(ids)
         await self.flush()
@@ -325,7 +324,8 @@ def _blame(error: Exception) -> str | None:
 
 
 def _host() -> dict[str, Any]:
-    """Return the ids of the program's OpenTelemetry span, if it has begun one: the trace joins that one's."""
+    """Return the ids of the program's current OpenTelemetry span, if there is one. The trace joins its
+    trace."""
     opentelemetry = sys.modules.get("opentelemetry.trace")
     here = opentelemetry.get_current_span().get_span_context() if opentelemetry else None
     if here is None or not here.is_valid:

@@ -70,7 +70,7 @@ class Redaction:
         self._more = [re.compile(pattern) for pattern in patterns]
 
     def suspects(self, text: str) -> list[re.Pattern[str]]:
-        """Return the patterns that may match somewhere in a text, or in its JSON form."""
+        """Return the patterns that may match somewhere in a text or its JSON form."""
         lower = text.encode("utf-8", "surrogatepass").lower()  # of ASCII, which is quick
         found = [pattern for part, pattern in self._known if part in lower and pattern.search(text)]
         named = [pattern for part, name, pattern in self._named if part in lower and name.search(lower)]
@@ -81,7 +81,7 @@ class Redaction:
 
 
 def secret_values(settings: "Settings") -> list[str]:
-    """Return every secret setting of at least `SHORTEST_SECRET` characters; for a URL also its password, as
+    """Return every secret setting of at least `SHORTEST_SECRET` characters; of a URL also the password, as
     written and decoded."""
     return [secret for secret in _secret_settings(settings) if len(secret) >= SHORTEST_SECRET]
 
@@ -97,8 +97,8 @@ def _secret_settings(settings: "Settings") -> Iterator[str]:
 
 
 def redacted(value: Any, patterns: Sequence[re.Pattern[str]]) -> Any:
-    """Return the plain value with every match in its texts replaced by `REDACTED`, and every text under the
-    name of a secret."""
+    """Replace every match in the value's texts by `REDACTED`, and every text whose name says that it is a
+    secret."""
     if isinstance(value, dict):
         return {
             _redacted_text(name, patterns): REDACTED
@@ -118,7 +118,7 @@ def _redacted_text(text: str, patterns: Sequence[re.Pattern[str]]) -> str:
 
 
 def map_texts(value: Any, change: Callable[[str], str]) -> Any:
-    """Return the JSON value with every text changed, including the names in objects."""
+    """Apply `change` to every text of a JSON value, including names in objects."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
@@ -138,8 +138,8 @@ def _pattern(begin: str, rest: str) -> re.Pattern[str]:
 
 
 def _spellings(values: Sequence[str]) -> list[str]:
-    """Return each value as it is, and as JSON escapes it once and twice; the longest, which may contain
-    others, come first."""
+    """Return each value as it is, and escaped as JSON once and twice. Longer ones come first, since they may
+    contain others."""
     found: set[str] = set()
     for value in values:
         for _ in range(3):

@@ -62,7 +62,7 @@ _PICTURE, _NO_PICTURE = re.compile(rb'"data:image/[^"\\\[]{40,}'), b'"data:image
 
 
 class StoredTrace(NamedTuple):
-    """A trace as it is stored."""
+    """A trace in its stored form."""
 
     summary: Summary
     body: bytes | None
@@ -71,7 +71,7 @@ class StoredTrace(NamedTuple):
     """Ids of the rows whose text may stand in it."""
 
     def without(self, forgotten: Set[str]) -> "StoredTrace":
-        """Return it as it is, or emptied if it shows one of these rows."""
+        """Return it unchanged, or without content if it shows one of these rows."""
         return self if self.rows.isdisjoint(forgotten) else self.without_content()
 
     def without_content(self) -> "StoredTrace":
@@ -90,13 +90,13 @@ class Serializer:
 
     @cached_property
     def made_by_key(self) -> str:
-        """The key of `made_by`, which is stored once for all traces that share it."""
+        """Return the key of `made_by`. Traces that share the value store it once."""
         text = json.dumps(self.made_by, sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def serialize(self, recorded: Recording, about: Summary) -> StoredTrace:
-        """Return the summary row, which is `about` completed from the recording, and the body. Both omit
-        content for anonymous users, or if the recording cannot be written as JSON."""
+        """Return the summary, which is `about` completed from the recording, and the body. Both omit content
+        for anonymous users, or if the recording cannot be written as JSON."""
         root, running, lost = recorded.root, recorded.open, None
         if about.user is not None and self.content != "none":
             try:
@@ -124,7 +124,8 @@ class Serializer:
         return zlib.compress(data, 1), frozenset(id.decode() for id in ids)
 
     def _without_content(self, span: Span) -> Span:
-        """Return the span without anything that people or models wrote, such as an invented tool's name."""
+        """Return the span without what people or models wrote, such as the name of a tool that does not
+        exist."""
         invented = span.kind == "tool" and span.name not in self.made_by.get("tools", ())
         return replace(
             span,
@@ -157,7 +158,8 @@ class Serializer:
         )
 
     def _excerpt(self, text: str) -> str:
-        """Return the start of the text, redacted before it is cut: half a secret is not recognised."""
+        """Return the beginning of the text. It is redacted before it is cut, since half a secret is not
+        recognised."""
         return self.redaction.text(storable(text[:MAX_TEXT]))[:EXCERPT]
 
 
@@ -174,7 +176,7 @@ def read_trace(summary: Summary, body: bytes) -> Trace:
 
 
 def _answering(root: Span, calls: Sequence[Span]) -> str:
-    """Return the model of the last call: of the turn itself, if there is one, else of what was done in it."""
+    """Return the model of the turn's last call; without one, that of the last call in it at any depth."""
     return next(
         (one.name for one in reversed(root.spans) if one.kind == "call"), calls[-1].name if calls else ""
     )
@@ -202,7 +204,7 @@ class _Tree:
         return span_json(replace(span, data=data, spans=[])) | ({"spans": inner} if inner else {})
 
     def _addition(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Return a request without what repeats the previous one."""
+        """Return the request without what it repeats of the previous one."""
         before, self._last_request = self._last_request, request
         added = {name: value for name, value in request.items() if value != before.get(name, ...)}
         items, repeated = request.get("input"), before.get("input")
@@ -212,7 +214,8 @@ class _Tree:
 
 
 def _restore(root: Span) -> None:
-    """Convert candidates to rows, tell searches what their tool gave the model, complete the requests."""
+    """Restore what the stored form abbreviates: candidates as rows, requests with what they repeat, and
+    searches with the ids that their tool returned."""
     before: dict[str, Any] = {}
     for span in descend(root):
         if span.kind == "tool" and "given" in span.data:
@@ -236,7 +239,8 @@ def _plain_data(value: Any) -> Any:
 
 
 def _json(value: Any) -> bytes:
-    """Encode as JSON. Python's encoder accepts more (surrogates, bytes), but takes ten times as long."""
+    """Encode as JSON. Falls back to Python's encoder, which accepts surrogates and bytes, but takes ten times
+    as long."""
     try:
         return to_json(value, exclude_none=True, fallback=_plain, inf_nan_mode="constants")
     except (ValueError, TypeError):
@@ -245,7 +249,7 @@ def _json(value: Any) -> bytes:
 
 
 def _cut(text: str) -> str:
-    """Cut a text to `MAX_TEXT` with what says so, so that it is not cut again."""
+    """Cut a text to `MAX_TEXT`, with a note of how much is missing."""
     kept = MAX_TEXT - 40
     return f"{text[:kept]} … ({len(text) - kept:,} more characters)" if len(text) > MAX_TEXT else text
 

@@ -52,7 +52,8 @@ def _sender(settings: Settings, breaker: Breaker) -> Listener | None:
 
 
 def redaction_of(settings: Settings) -> Redaction:
-    """Return the redaction. It includes the settings' own secrets: a server may repeat a key in an error."""
+    """Return the redaction of the settings. It includes their own secrets: a server may repeat a key in an
+    error."""
     patterns = [line.strip() for line in (settings.trace_redact or "").splitlines() if line.strip()]
     values = secret_values(settings)
     return Redaction(patterns, secrets=settings.trace_content != "full", values=values)
@@ -69,8 +70,7 @@ and how often a model is asked is not: it decides whether there is an answer, an
 
 
 def made_by(settings: Settings, tools: Sequence[Tool] = TOOLS) -> dict[str, Any]:
-    """Return everything that could change how a turn goes: versions, prompts, tools and settings. Prompts
-    are hashes of their texts."""
+    """Return everything that may change how a turn goes: versions, hashes of prompts, tools and settings."""
     prompts = dict(_code()["prompts"])
     if settings.persona is not None:
         with suppress(OSError, RuntimeError, ValueError):  # whoever needs the persona is told
@@ -80,7 +80,7 @@ def made_by(settings: Settings, tools: Sequence[Tool] = TOOLS) -> dict[str, Any]
 
 
 def tool_descriptions(tools: Iterable[Tool]) -> dict[str, Any]:
-    """Return what a model is told of the tools, by their names."""
+    """Return name, description and parameters of the tools, as the model receives them."""
     return {tool.name: {"description": tool.description, "parameters": tool.schema} for tool in tools}
 
 

@@ -32,7 +32,7 @@ MAX_COUNT = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a background job after a turn came to."""
+    """A background job after a turn, and how it ended."""
 
     kind: str
     status: Status
@@ -81,14 +81,14 @@ class Summary:
 
     @property
     def trouble(self) -> list[str]:
-        """What went wrong in a turn beside its status, in few words."""
+        """Return what went wrong besides the status, in a few words."""
         told = [f"retried {self.retried}×"] if self.retried else []
         told += [f"background work {one.status}" for one in self.work if one.status not in ("ok", "running")]
         return list(dict.fromkeys(told))
 
     @property
     def cost(self) -> float | None:
-        """Of a turn with the work after it; None if the price of a model is unknown."""
+        """Return the cost of a turn and the work after it; None if a model's price is unknown."""
         return cost_of([(self.model, self.usage), *((one.model, one.usage) for one in self.work)])
 
     @property
@@ -130,7 +130,7 @@ def place_key(place: Place) -> str:
 
 
 def last_attempt(trace: Trace) -> Sequence[Span]:
-    """Return the spans of a turn after the last refusal for length: it then began anew, with less."""
+    """Return the spans after the last refusal for length. The turn began anew then, with a shorter prompt."""
     spans = trace.root.spans
     again = [at for at, one in enumerate(spans, 1) if one.data.get("too_long")]
     return spans[max((at for at in again if at < len(spans)), default=0) :]
@@ -175,13 +175,13 @@ def scored_ids(search: Span) -> list[tuple[str, float]]:
 
 
 def shown_ids(search: Span) -> frozenset[str]:
-    """Return the ids of what a search found that the model was given; where none says, all."""
+    """Return the ids of a search's results that the model received; all, if the trace does not say."""
     found = [id for id, _ in scored_ids(search)]
     return frozenset(found).intersection(search.data.get("given", found))
 
 
 def usage_of(calls: Iterable[Span]) -> Usage:
-    """Return the tokens of these model calls. A server may send anything: what is no number counts as 0."""
+    """Add up the tokens of these model calls. What is no number counts as 0, since servers send anything."""
     total = dict.fromkeys(("input", "output", "cached"), 0)
     for counted in (call.data.get("usage") or {} for call in calls):
         for name, number in counted.items():

@@ -63,7 +63,7 @@ class Sender:
 
 
 class _GuardedExporter(SpanExporter):
-    """Drops spans while the collector is left alone."""
+    """Drops spans while the breaker of the collector is open."""
 
     def __init__(self, inner: SpanExporter, breaker: Breaker) -> None:
         self._inner = inner
@@ -120,7 +120,7 @@ def _descend(span: Span, path: str = "") -> Iterator[tuple[str, Span]]:
 
 
 def _host_of(root: Span) -> SpanContext | None:
-    """Return the span of the program in which the turn was taken, whose trace it joins."""
+    """Return the span of the calling program, whose trace the turn joins."""
     host = root.data.get("host")
     if not isinstance(host, Mapping):
         return None
@@ -128,7 +128,7 @@ def _host_of(root: Span) -> SpanContext | None:
 
 
 def _context(trace_id: str, path: str, host: SpanContext | None = None) -> SpanContext:
-    """Return the span's ids, which are the same every time."""
+    """Return the span's ids, derived from the trace's id so that they are always the same."""
     trace = host.trace_id if host else int(trace_id.removeprefix("trace_"), 16)
     span = blake2b(f"{trace_id}{path}".encode(), digest_size=8).digest()
     return SpanContext(trace, int.from_bytes(span), is_remote=False, trace_flags=TraceFlags(1))
@@ -141,7 +141,7 @@ def _status(span: Span) -> Status:
 
 
 def _events(span: Span, at: int) -> list[Event]:
-    """Return the exception that a tool raised. It is not the span's error: the tool still gave an answer."""
+    """Return the exception that a tool raised. It is an event, because the tool still answered."""
     traceback = span.data.get("traceback")
     return [Event("exception", {"exception.stacktrace": storable(str(traceback))}, at)] if traceback else []
 

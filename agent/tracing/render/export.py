@@ -16,7 +16,7 @@ from memory.audience import Place
 
 
 def export_json(traces: Sequence[TraceWithJobs]) -> str:
-    """Return all traces as one JSON file."""
+    """Return the traces as one JSON file."""
     return json_text([trace_json(one) for one in traces], indent=2) + "\n"
 
 
@@ -60,14 +60,14 @@ def _trace_json(trace: Trace) -> dict[str, Any]:
 
 
 def markdown(whole: TraceWithJobs) -> str:
-    """Return the overview, then all details, to paste where people and models read."""
+    """Return the overview, then all details, as Markdown to paste into an issue or a chat."""
     short, full = (_fenced(lines(whole.trace, whole.jobs)) for lines in (overview_lines, full_lines))
     summary = whole.trace.summary
     return f"# Trace {summary.short}\n\n`{summary.id}`\n\n{short}\n\n## Everything\n\n{full}\n"
 
 
 def _fenced(lines: Sequence[Line]) -> str:
-    """Return the lines in a fence longer than any fence in the text, so that the text cannot close it."""
+    """Return the lines in a fence longer than any in the text, so that the text cannot close it."""
     text = "\n".join(map(str, lines))
     ticks = max((len(list(run)) for tick, run in groupby(text) if tick == "`"), default=0)
     fence = "`" * max(3, ticks + 1)

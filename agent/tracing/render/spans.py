@@ -29,7 +29,7 @@ COLUMN = 60
 
 
 def span_node(span: Span) -> Node:
-    """Return the node of a span without its child spans; of a call, of what it holds only the error."""
+    """Return the node of a span, without its child spans. Of a model call it shows only the error."""
     node = _NODES.get(span.kind, _other_node)(span)
     node.span = span
     if span.kind != "tool":
@@ -77,7 +77,7 @@ def _other_node(span: Span) -> Node:
 
 
 def _context_node(span: Span) -> Node:
-    """Return the node of the lookups before the first model call."""
+    """Return the node of the context that was built before the first model call."""
     prompt = read_data(span, "context", "prompt") or {}
     known = prompt.get("known") or {}
     listed = {"fact": known.get("long_term_facts"), "open task": known.get("open_tasks")}
@@ -88,7 +88,7 @@ def _context_node(span: Span) -> Node:
 
 
 def _tool_node(span: Span) -> Node:
-    """Return the call as the model wrote it, and the tool's answer."""
+    """Return the node of a tool call: the arguments as written, and the result."""
     bad, result = tool_failed(span), span.data.get("result")
     called = f"{one_line(span.name, 40)}({_fields(span.data.get('arguments'), '=', json_text)})"
     node = Node(joined(f"✗ {called}" if bad else called, took(span)), "bad" if bad else "plain")
@@ -120,7 +120,7 @@ def _brief(value: Any) -> str:
 
 
 def _raised(traceback: str) -> str:
-    """Return ``StoreUnavailable, raised in index/embedded/engine.py:120``."""
+    """Return ``StoreUnavailable, raised in memory/index/engine.py:120``."""
     name = traceback.strip().rpartition("\n")[2].partition(":")[0].rpartition(".")[2]
     for path, line in re.findall(r'File "([^"\n]*)", line (\d+)', traceback[-20_000:])[-1:]:
         short = "/".join(path.replace("\\", "/").split("/")[-3:])
@@ -129,7 +129,7 @@ def _raised(traceback: str) -> str:
 
 
 def _search_node(span: Span) -> Node:
-    """Return how many results were found, how many were dropped and why, and the best ones."""
+    """Return the node of a search: how many results, how many were left out and why, and the best ones."""
     found, candidates, given = scored_ids(span), mappings(span.data.get("candidates")), shown_ids(span)
     reasons = Counter(str(one["left_out"]) for one in candidates if one.get("left_out"))
     result = f"{len(found)} found" if "found" in span.data else ""
@@ -149,7 +149,7 @@ def _search_node(span: Span) -> Node:
 
 
 def _table(candidates: Sequence[Mapping[str, Any]], given: Set[str]) -> list[str]:
-    """Return one row per candidate; the first column marks those that the model was given."""
+    """Return one row per candidate; the first column marks those that the model received."""
     rows = [["", "score", "lanes", "id", "content", "left out"]]
     for one in candidates:
         id, score = str(one.get("id", "")), one.get("score")

@@ -26,7 +26,7 @@ from memory.sql.tables import (
 
 
 def holding(rows: Sequence[Any], text: str) -> Sequence[Any]:
-    """Return the rows that hold the text in any letter case, or whose bodies do."""
+    """Return the rows that contain the text in any letter case, in the row or in the body."""
     wanted = json.dumps(text, ensure_ascii=False)[1:-1].casefold()
     return [row for row in rows if _holds(row, wanted)]
 
@@ -43,15 +43,15 @@ def _holds(row: Any, wanted: str) -> bool:
 
 
 async def delete_bodies(connection: AsyncConnection, ids: Collection[str]) -> None:
-    """Delete the bodies of these traces, and the notes of what they showed."""
+    """Delete the bodies of these traces, and the list of rows that they show."""
     await connection.execute(delete(trace_bodies).where(trace_bodies.c.trace_id.in_(ids)))
     numbers = select(traces.c.seq).where(traces.c.id.in_(ids))
     await connection.execute(delete(trace_rows).where(trace_rows.c.trace.in_(numbers)))
 
 
 async def not_erased(connection: AsyncConnection, written: Sequence[StoredTrace]) -> list[StoredTrace]:
-    """Return the traces without turns whose message was deleted or forgotten, and without background jobs
-    and calls whose person was erased. A person who only ever called tools is known by their memories."""
+    """Return the traces that may be written: no turns whose message was deleted or forgotten, no jobs and
+    calls of erased people. A person who only ever called tools is recognised by their memories."""
     about = [one.summary for one in written]
     rests_on = [(messages, one.message_id) if one.kind == TURN else (users, one.user) for one in about]
     here: set[str | None] = {None}
@@ -66,7 +66,7 @@ async def not_erased(connection: AsyncConnection, written: Sequence[StoredTrace]
 
 
 def _if_remembered(user: str) -> Select[str]:
-    """The person, if they told a memory or one is theirs: two seeks, however many they have."""
+    """Select the person if they stated a memory or own one: two index seeks, however many they have."""
     told = exists().where(memories.c.user_id == user)
     theirs = exists().where(memory_owners.c.owner == user_key(user), ~link_is_hidden())
     return select(literal(user)).where(or_(told, theirs))

@@ -24,8 +24,8 @@ async def follow(
     what: Callable[[Summary], object],
     stopping: Callable[[], bool] = lambda: False,
 ) -> AsyncIterator[Sequence[Summary]]:
-    """Yield the newest traces, oldest first; then, again and again, those that have appeared, or of which
-    `what` has changed."""
+    """Yield the newest traces, oldest first; then, repeatedly, those that are new or for which `what` returns
+    something else than before."""
     known: dict[str, object] = {}
     oldest: datetime | None = None
     while not stopping():

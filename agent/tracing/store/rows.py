@@ -33,8 +33,8 @@ def to_row(summary: Summary, now: datetime) -> dict[str, Any]:
 
 
 def to_summary(row: Any, now: datetime, *, hidden: bool = False) -> Summary:
-    """Return the summary of a row with `has_body`, as `killed` instead of `running` if its process is gone;
-    without its content if that is `hidden`."""
+    """Return the summary of a row with `has_body`; `killed` instead of `running` if its process is gone;
+    without content if it is `hidden`."""
     status: Status = row.status
     if status == "running" and (now - row.written_at > LONGEST_TURN or is_gone(row.process)):
         status = "killed"
@@ -48,7 +48,7 @@ def to_summary(row: Any, now: datetime, *, hidden: bool = False) -> Summary:
 
 
 def as_bytes(id: str) -> bytes | None:
-    """Return the id of a row as `trace_rows` holds it; None if it is no UUID."""
+    """Return a row's id as `trace_rows` stores it; None if it is no UUID."""
     try:
         found = bytes.fromhex(id.replace("-", ""))
     except ValueError:
@@ -83,5 +83,5 @@ def conditions(wanted: TraceFilter) -> Iterator[ColumnElement[bool]]:
 
 
 def inside(place: str) -> ColumnElement[bool]:
-    """True for traces of the place, and of places inside it."""
+    """Return the condition that a trace is of the place, or of a place inside it."""
     return or_(traces.c.place == place, traces.c.place.startswith(f"{place}/", autoescape=True))

@@ -30,7 +30,7 @@ tokens, which the model's include."""
 
 @dataclass(slots=True)
 class Tally:
-    """Turns of a kind, and the work after them."""
+    """Counts of a group of turns, and of the work after them."""
 
     counts: Counter[str] = field(default_factory=Counter)
     seconds: list[float] = field(default_factory=list)
@@ -84,7 +84,8 @@ def _numbers(listed: str | None) -> list[float]:
 
 
 def _added_up(wanted: TraceFilter) -> Select[Any]:
-    """Return the statement. A row is for the traces that share a day of UTC, a person and so on."""
+    """Return the statement: one row for all traces with the same day (UTC), person, model, surface, status
+    and tools."""
     c = table.c
     day = func.substr(cast(c.started_at, Text), 1, len("2026-11-24")).label("day")
     common = (c.kind, c.status, c.user_id, c.model, c.surface, c.tools)

@@ -53,7 +53,7 @@ class Traces:
 
     @property
     def where(self) -> str:
-        """The name of the database, for messages."""
+        """Return the name of the database, for messages."""
         return self.database.where
 
     async def write(
@@ -91,9 +91,10 @@ class Traces:
             self._made_by[made_by[0]] = made_by[1]
         return len(kept)
 
-    async def showing(self, ids: ShortTexts, user: str) -> int:
-        """Return how many traces of turns, and of the work after them, show one of these rows: those of the
-        user, and of places. Those of calls only tell a person what they did themselves."""
+    async def showing(self, ids: ShortTexts, user: ShortText) -> int:
+        """Count the traces that show one of these rows: those of the user's turns, of turns in places, and of
+        the jobs after them. Traces of calls are not counted: they repeat to a person what they did
+        themselves."""
         rows, found = sorted(filter(None, map(as_bytes, ids))), set[int]()
         shown = select(trace_rows.c.trace).join(traces, traces.c.seq == trace_rows.c.trace)
         for at in range(0, len(rows), BATCH):
@@ -103,8 +104,8 @@ class Traces:
         return len(found)
 
     async def shows_places(self, about: Summary) -> bool:
-        """Return whether the trace of something private shows what others told in places. The person may read
-        it there no longer, so only the operator reads it here."""
+        """Return whether the trace of a private turn shows what other people stated in places. The person may
+        no longer read there, so only the operator reads the trace."""
         if about.place or about.user is None:
             return False
         shown = select(as_uuid(trace_rows.c.row_id).label("id"))
@@ -113,8 +114,8 @@ class Traces:
         return bool(await said_in_places(self.database, ids, about.user))
 
     async def forget(self, ids: ShortTexts) -> int:
-        """Empty the traces that show one of these rows. Their times, tokens and outcomes stay. Returns how
-        many were emptied."""
+        """Empty the traces that show one of these rows. Times, tokens and outcomes stay. Returns how many
+        were emptied."""
         emptied, rows = 0, sorted(filter(None, map(as_bytes, ids)))
         for at in range(0, len(rows), BATCH):
             part = rows[at : at + BATCH]
@@ -134,12 +135,12 @@ class Traces:
         return await self._delete(traces.c.started_at < before)
 
     async def places_of(self, user: ShortText) -> set[str]:
-        """Return the keys of the places where a person spoke."""
+        """Return the keys of the places where a person wrote."""
         query = select(traces.c.place).where(traces.c.user_id == user, traces.c.place != "").distinct()
         return {row.place for row in await self.database.rows(query)}
 
     async def erase(self, user: ShortText, places: ShortTexts) -> int:
-        """Delete a person's traces, and those of `places`, whose prompts contain what the person said there.
+        """Delete a person's traces, and those of `places`, whose prompts contain what the person wrote there.
         Returns how many were deleted."""
         gone = await self._delete(or_(traces.c.user_id == user, *(inside(place) for place in places)))
         await self.database.empty_log()
@@ -157,7 +158,7 @@ class Traces:
                 return gone
 
     async def _summaries(self, rows: Sequence[Any], now: Instant) -> "list[Summary]":
-        """Return the summaries of these rows, without the content of those that show what is hidden."""
+        """Return the summaries of these rows, without the content of traces that show a hidden row."""
         hidden = await self._hidden([row.seq for row in rows]) if rows else set()
         names = await Transcript(self.database).speakers.names({row.user_id for row in rows if row.user_id})
         work = await self._work([row.id for row in rows if row.kind == TURN])
@@ -202,8 +203,8 @@ class Traces:
     async def _page(
         self, wanted: TraceFilter, limit: int, before: str | None
     ) -> tuple[Sequence[Any], str | None]:
-        """Return rows newest first: `limit` of them, or with a text those of a batch whose bodies hold it;
-        and the id of the last one that was looked at, if there may be more."""
+        """Return up to `limit` rows, newest first, and the id of the last row read if there may be more. With
+        a text: the rows of one batch that contain it."""
         select_from, most = (_SUMMARIES, limit) if not wanted.text else (_WITH_BODIES, BATCH)
         query = select_from.where(*conditions(wanted)).order_by(traces.c.seq.desc()).limit(most)
         if before is not None:
@@ -214,7 +215,7 @@ class Traces:
         return await asyncio.to_thread(holding, rows, wanted.text) if wanted.text else rows, last
 
     async def _work(self, turns: Collection[str]) -> dict[str, tuple[Work, ...]]:
-        """Return what followed these turns, by their ids."""
+        """Return the jobs that followed these turns, by the turn's id."""
         found: dict[str, tuple[Work, ...]] = {}
         query = select(traces).where(traces.c.turn_id.in_(turns)).order_by(traces.c.seq)
         for row in await self.database.rows(query) if turns else ():
@@ -266,7 +267,7 @@ class Traces:
         return await self._read(summary, body)
 
     async def get_with_jobs(self, id: ShortText, now: Instant | None = None) -> TraceWithJobs:
-        """Return it with the background work that followed."""
+        """Return the trace with the background jobs that followed it."""
         trace = await self.get(id, now)
         return TraceWithJobs(trace, await self.after(trace.id, now))
 
@@ -278,8 +279,8 @@ class Traces:
         return [await self._read(one, row.body) for one, row in pairs if one.content == "kept"]
 
     async def add_left_out_texts(self, trace: Trace, now: Instant) -> None:
-        """Give the candidates that a search left out, of which a trace holds the ids alone, the texts that
-        the turn's audience may read now."""
+        """Add the texts of candidates that a search left out, as far as the turn's audience may read them
+        now. A trace holds only their ids."""
         left_out: list[Any] = [
             one
             for search in trace.spans("search")
@@ -309,7 +310,8 @@ class Traces:
 
 @cache
 def _upsert(table: Table, key: str) -> Any:
-    """Built once: building it takes longer than running it. Of `traces` it returns the numbers."""
+    """Build the statement once: building it takes longer than running it. For `traces` it returns the
+    numbers."""
     new = insert(table)
     values = {c.name: new.excluded[c.name] for c in table.c if c.name not in (key, "seq")}
     statement = new.on_conflict_do_update(index_elements=[key], set_=values)
@@ -319,7 +321,7 @@ def _upsert(table: Table, key: str) -> Any:
 async def _note_rows(
     connection: AsyncConnection, numbers: Mapping[str, int], kept: Sequence[StoredTrace]
 ) -> None:
-    """Note which rows each trace shows, by its number."""
+    """Store which rows each trace shows, by the trace's number."""
     shown = {(numbers[one.summary.id], as_bytes(id)) for one in kept for id in one.rows}
     rows = [row for row in shown if row[1] is not None]
     if rows:  # past SQLAlchemy, which would take three times as long for each

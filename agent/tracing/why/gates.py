@@ -47,12 +47,13 @@ class Why:
 
     @property
     def given(self) -> bool | None:
-        """Whether the model was given it in the turn; None without one."""
+        """Return whether the model received it in the turn; None if no turn was asked about."""
         return any(gate.passed for gate in self.gates if gate.way) if self.in_turn else None
 
     @property
     def stopped_at(self) -> Gate | None:
-        """The first condition that did not hold, or the last way to the model that was closed."""
+        """Return the first gate that it did not pass; if only ways to the model are closed, the last of
+        these."""
         if self.given:
             return None
         failed = [gate for gate in self.gates if not gate.passed]
@@ -61,7 +62,7 @@ class Why:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Who asks, about which turn."""
+    """Who asks why, and about which turn."""
 
     now: datetime
     user: str | None
@@ -72,7 +73,8 @@ class Question:
 
     @property
     def audience(self) -> Audience | None:
-        """Who reads: that of the turn, or the person in private; None where neither is named."""
+        """Return who reads: the turn's audience, or the person in private; None for the operator without a
+        turn."""
         if self.trace:
             own = Audience.of(self.trace.summary.user, Place.of_key(self.trace.summary.place)).keys
             searches = self.trace.spans("search")  # in private these may read more
@@ -85,7 +87,7 @@ class Question:
 
     @property
     def person(self) -> str | None:
-        """Whose texts come first."""
+        """Return the person whose texts come first."""
         return self.trace.summary.user if self.trace else self.user
 
     @property
@@ -99,7 +101,7 @@ class Question:
 
     @property
     def shown(self) -> frozenset[str]:
-        """The ids of what stood in the turn's prompt."""
+        """Return the ids of what stood in the turn's prompt."""
         scenes = self.trace.spans("scene") if self.trace else ()
         return frozenset(id for scene in scenes for id in read_data(scene, "context", "shown") or ())
 
@@ -112,7 +114,7 @@ async def fitting(
     *order: ColumnElement[Any],
     most: int = FITTING,
 ) -> Sequence[Any]:
-    """Return the rows with this id, or beginning of an id, or those whose text holds all of the words."""
+    """Return the rows with this id or beginning of an id, or whose text contains all of the words."""
     if is_id(wanted := wanted.strip().lower()):
         fits = [begins(query.selected_columns.id, wanted)]
     else:
@@ -121,7 +123,8 @@ async def fitting(
 
 
 def _holds(text: ColumnElement[str], word: str) -> ColumnElement[bool]:
-    """True where the text holds the word in any case. SQLite knows that of ASCII letters alone."""
+    """Return the condition that the text contains the word in any case. SQLite folds the case of ASCII
+    letters alone."""
     spellings = {word, word.capitalize(), word.upper()} if not word.isascii() else {word}
     return or_(
         func.lower(text).contains(word, autoescape=True),
@@ -134,7 +137,7 @@ def is_id(wanted: str) -> bool:
 
 
 def readable(asked: Question, owners: Collection[str]) -> Gate:
-    """Return whether who reads may read what is of these."""
+    """Return the gate that says whether the reader may read rows of these owners."""
     told, audience = ", ".join(owners), asked.audience
     if audience is None:
         return Gate("readable", True, f"by {told}")
@@ -148,7 +151,7 @@ def readable(asked: Question, owners: Collection[str]) -> Gate:
 
 
 def gate(name: str, passed: bool, value: str = "", *, otherwise: str = "") -> Gate:
-    """Return the gate that is named ``not NAME`` where it is passed, or `otherwise`, and NAME where not."""
+    """Return a gate named `name` if it stopped the text; if it passed, ``not NAME`` or `otherwise`."""
     return Gate((otherwise or f"not {name}") if passed else name, passed, value)
 
 
@@ -157,7 +160,7 @@ def day(moment: datetime | None) -> str:
 
 
 def ways(asked: Question, id: str, outside: str = "", *, kind: Kind = "memory") -> Iterator[Gate]:
-    """Yield what the prompt and each search of the turn made of a text. `outside` says why it is not in
+    """Yield a gate for the prompt and one for each search of the turn. `outside` says why the text is not in
     the prompt."""
     if asked.trace is None:
         return
@@ -173,7 +176,7 @@ def ways(asked: Question, id: str, outside: str = "", *, kind: Kind = "memory") 
 
 
 def _missed(search: Span, id: str) -> tuple[str, str]:
-    """Return what became of it in a search that did not give it to the model, and why."""
+    """Return the name of the gate and the reason for a search that did not return the text to the model."""
     found = dict(scored_ids(search))
     if id in found:
         best = max(*found.values(), float(search.data.get("best") or 0.0))
@@ -188,7 +191,7 @@ def _missed(search: Span, id: str) -> tuple[str, str]:
 
 
 def _scores(search: Span, id: str) -> list[str]:
-    """Return its rank in words and in meaning, and its score, as far as the search has them."""
+    """Return its ranks by words and by meaning, and its score, as far as the search recorded them."""
     candidates = mappings(search.data.get("candidates"))
     here = next((one for one in candidates if one.get("id") == id), {})
     ranks = (
@@ -205,8 +208,8 @@ def _rank(candidates: Sequence[Any], id: str, lane: str) -> str:
 
 
 async def in_summary(database: Database, asked: Question, id: str) -> list[Gate]:
-    """Return whether the summary in the turn's prompt was written from this fact or message; nothing where
-    there was none."""
+    """Return the gate that says whether the summary in the turn's prompt covers this fact or message; empty
+    if there was no summary."""
     c = summaries.c
     shown = select(c.id, c.summary).where(c.id.in_(asked.shown))
     if not await database.rows(shown):

@@ -37,8 +37,8 @@ from memory.sql.tables import memories, memory_owners, memory_updates, replaceme
 
 
 async def why(database: Database, asked: Question, wanted: str) -> list[Why]:
-    """Explain the memories with this id, or beginning of an id, or those that hold all words of a text, those
-    of the turn's person first. Raises NotFound where none does."""
+    """Explain the memories that have this id or beginning of an id, or that contain all words of a text;
+    those of the turn's person come first. Raises NotFound if there is none."""
     found = await _links(database, wanted, asked)
     if not found:
         raise NotFound(await _gone(database, wanted))
@@ -46,7 +46,7 @@ async def why(database: Database, asked: Question, wanted: str) -> list[Why]:
 
 
 async def _links(database: Database, wanted: str, asked: Question) -> dict[str, list[Any]]:
-    """Return the links of the memories that fit, each with its memory, by the memories' ids."""
+    """Return the links of the matching memories, each joined with its memory, by the memory's id."""
     link, best = memory_owners.c, select(memories.c.id)
     if asked.listed is not None:
         best = best.where(memories.c.id.in_(select(link.memory_id).where(link.owner.in_(asked.listed))))
@@ -71,7 +71,7 @@ async def _replaced(database: Database, id: str, at: datetime) -> list[Any]:
 
 
 async def _gone(database: Database, wanted: str) -> str:
-    """Return that nothing fits; of an id that a change names, when that was and why, without its text."""
+    """Say that nothing matches; for an id in the history, when and why it changed, without its text."""
     step, id = memory_updates.c, wanted.strip().lower()
     if is_id(id):
         named = or_(begins(step.old_id, id), begins(step.new_id, id))
@@ -91,7 +91,8 @@ async def _explained(database: Database, asked: Question, links: Sequence[Any]) 
 
 
 def _row_gates(asked: Question, links: Sequence[Any], replaced: Sequence[Any]) -> Iterator[Gate]:
-    """Yield what the rows say: as they are now, and as far as they tell, as they were in the turn."""
+    """Yield the gates that follow from the rows: as they are now, or as far as they tell, as they were in the
+    turn."""
     memory, audience = links[0], asked.audience
     mine = [link for link in links if audience is None or link.owner in audience.keys]
     yield readable(asked, [link.owner for link in links])
@@ -113,7 +114,7 @@ def _row_gates(asked: Question, links: Sequence[Any], replaced: Sequence[Any]) -
 
 
 def _outside_prompt(trace: Trace, memory: Any) -> str:
-    """Return why a fact that may be read does not stand in the prompt."""
+    """Return why a readable fact is not in the prompt."""
     if memory.user_id != trace.summary.user:
         return "somebody else stated it"
     if memory.importance < IMPORTANT:
@@ -137,7 +138,7 @@ async def traces_of(traces: Traces, id: str, now: datetime) -> list[tuple[Summar
 
 
 def _part(trace: Trace, id: str, now: datetime) -> str:
-    """Return the most that happened to the memory or message in the turn or job."""
+    """Return the most important thing that happened to the memory or message in the turn or job."""
     if trace.summary.message_id == id:
         return "said"
     for span in trace.spans("decision"):

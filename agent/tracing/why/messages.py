@@ -31,8 +31,8 @@ TRACES = 50
 
 
 async def explain(database: Database, traces: Traces, asked: Question, wanted: str) -> list[Why]:
-    """Explain the memories that fit, as `why` does; what people said that fits, where no fact was made of it,
-    or the model was given it; summaries and documents that fit. Raises NotFound where nothing does."""
+    """Explain what matches: memories, as `why` does; messages of which no fact was made, or that the model
+    received; summaries and documents. Raises NotFound if nothing matches."""
     said = [await _said(database, traces, asked, row) for row in await _fitting(database, asked, wanted)]
     others = [one for one in said if one.given or not one.gates[1].passed]
     others += await explain_texts(database, asked, wanted)
@@ -63,7 +63,7 @@ async def _said(database: Database, traces: Traces, asked: Question, row: Any) -
 
 
 async def _remembered(database: Database, traces: Traces, asked: Question, message: Any) -> Gate:
-    """Return which facts were made of a message; of none, why."""
+    """Return the gate that lists the facts made of a message, or says why there are none."""
     query = select(memories.c.id, memories.c.content).join(memory_owners).distinct()
     of_it = or_(memories.c.message_id == message.id, memories.c.id.in_(stated_in([message.id])))
     if facts := await database.rows(query.where(of_it, ~link_is_hidden())):
@@ -74,7 +74,7 @@ async def _remembered(database: Database, traces: Traces, asked: Question, messa
 
 
 async def _decided(traces: Traces, asked: Question, message: str) -> AsyncIterator[str]:
-    """Yield what its turn and the work after it made of a message, from their traces, the oldest first."""
+    """Yield what the turn and the jobs after it decided about a message, from their traces, oldest first."""
     shown = await traces.list(TraceFilter(kinds=frozenset(), row=message), asked.now, TRACES)
     turns = {one.id for one in shown if one.message_id == message}
     for summary in reversed(shown):
@@ -101,7 +101,7 @@ def _decision(one: Mapping[str, Any]) -> str:
 
 
 async def _waits(database: Database, asked: Question, message: Any) -> list[str]:
-    """Return for what the consolidation of a message waits."""
+    """Return what the consolidation of a message waits for."""
     owner, active = message.place or user_key(message.user_id), summaries.c
     here = active.conversation_id == message.conversation_id, active.owner == owner
     if await database.rows(select(active.id).where(*here, active.covered >= message.seq)):

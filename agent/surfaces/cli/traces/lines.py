@@ -28,7 +28,7 @@ _SIGNS: dict[str, Tone] = {"-": "bad", "+": "good"}
 
 
 def print_lines(lines: Iterable[Line], *, whole: bool = False) -> None:
-    """Print them cut to the width of a terminal, which wraps `whole` ones. In a pipe all are whole."""
+    """Print the lines: cut to the terminal's width, or wrapped if `whole`; in a pipe always whole."""
     from rich.text import Text  # here: the help needs none of it
 
     out = console()
@@ -41,7 +41,7 @@ def print_lines(lines: Iterable[Line], *, whole: bool = False) -> None:
 
 
 def print_turns(turns: Sequence[Summary]) -> None:
-    """Print a table; on a terminal that is too narrow for it a line for each."""
+    """Print a table; on a narrow terminal, a line for each turn."""
     if console().width < WIDE:
         print_lines(map(turn_line, turns))
     else:
@@ -67,7 +67,7 @@ def row(summary: Summary, now: datetime) -> list[str]:
 
 
 def turn_line(summary: Summary) -> Line:
-    """Return a line of turns that are followed."""
+    """Return the line of a turn in `hachi traces tail`."""
     tone: Tone = "plain" if summary.status == "ok" and not summary.trouble else "warning"
     who = one_line(summary.name or summary.user or "-", 16)
     return Line("", "  ".join([heading(summary), f"{who}: {_said(summary)}", *summary.trouble]), tone)
@@ -109,7 +109,7 @@ def difference_lines(
 
 
 def changed_lines(difference: Difference, *, whole: bool) -> Iterator[Line]:
-    """Yield the lines that differ; all lines if `whole`."""
+    """Yield the lines that differ; with `whole` all lines."""
     before, after = ([] if not text else as_lines(text) for text in (difference.before, difference.after))
     diff = list(difflib.unified_diff(before, after, lineterm="", n=len(before) if whole else 1))
     lines = [text for text in diff[2:] if not text.startswith("@@")]

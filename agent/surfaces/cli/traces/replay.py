@@ -77,7 +77,7 @@ async def replay(
 
 
 async def _turns(pet: "Companion", named: Sequence[str], newest: int | None) -> list[str | TraceWithJobs]:
-    """Return those named by ids or files, or the ids of the newest turns that ended."""
+    """Return the turns named by ids or files, or the ids of the newest turns that have ended."""
     if newest is not None:
         listed = await pet.traces.list(TraceFilter(), pet.clock(), newest)
         return [one.id for one in listed if one.status not in ("running", "killed")]
@@ -112,7 +112,7 @@ def _as_json(one: "ReplayResult | ReplayFailure") -> dict[str, Any]:
 
 
 def _print(found: "Sequence[ReplayResult | ReplayFailure]", *, full: bool) -> None:
-    """Print each turn in short, and what they have in common."""
+    """Print each turn in short, then what they have in common."""
     from agent.replay.replay import ReplayResult, causes
 
     print_lines((line for one in found for line in _lines(one, full)), whole=full)
@@ -179,7 +179,7 @@ async def to_test(
 
 
 def _write(files: Mapping[str, str], into: Path | None, *, force: bool) -> list[Path]:
-    """Return the paths. Raises BadInput if a file is there already, unless with `force`."""
+    """Write the files, and return their paths. Raises BadInput if a file exists, unless with `force`."""
     folder = into or (Path("tests") if Path("tests").is_dir() else Path())
     folder.mkdir(parents=True, exist_ok=True)
     existing = [name for name in files if (folder / name).exists()]
