@@ -84,7 +84,7 @@ def _context_node(span: Span) -> Node:
     listed["message"] = prompt.get("history")
     parts = [count(len(items), name) for name, items in listed.items() if items]
     parts += [name for name in ("summary", "knowledge") if prompt.get(name)]
-    return Node(joined(f"scene: {', '.join(parts)}".removesuffix(": "), took(span)), "faint")
+    return Node(joined(f"context: {', '.join(parts)}".removesuffix(": "), took(span)), "faint")
 
 
 def _tool_node(span: Span) -> Node:

@@ -246,7 +246,7 @@ class Traces:
         elif re.fullmatch(r"[0-9a-f]{4,32}", given):
             query = query.where(traces.c.id.between(f"trace_{given}", f"trace_{given}g"))
         else:
-            raise BadInput(f"{id!r} is no id of a trace; give its first characters (4 or more), or `last`")
+            raise BadInput(f"{id!r} is no id of a trace; pass its first 4 characters or more, or `last`")
         rows = await self.database.rows(query)
         if not rows:
             raise NotFound("there is no trace yet" if given == LAST else f"there is no trace {id!r}")

@@ -141,7 +141,7 @@ def readable(asked: Question, owners: Collection[str]) -> Gate:
     told, audience = ", ".join(owners), asked.audience
     if audience is None:
         return Gate("readable", True, f"by {told}")
-    reads = f"it is of {told}; read is {', '.join(sorted(audience.keys)) or 'nothing'}"
+    reads = f"owned by {told}; the reader may read {', '.join(sorted(audience.keys)) or 'nothing'}"
     if audience.may_read(owners):
         return Gate("readable here", True, reads)
     if asked.person is not None and user_key(asked.person) in owners:
@@ -181,12 +181,12 @@ def _missed(search: Span, id: str) -> tuple[str, str]:
     if id in found:
         best = max(*found.values(), float(search.data.get("best") or 0.0))
         if found[id] < RELEVANT * best:
-            return "scored too low", f"found, but under {RELEVANT:g} of the best score, {best:g}"
-        return "cut off", "found, but the result had no room for it"
+            return "scored too low", f"its score is under {RELEVANT:g} of the best one, {best:g}"
+        return "cut off", "found, but the result was full"
     here = next((one for one in mappings(search.data.get("candidates")) if one.get("id") == id), None)
     if here and here.get("left_out"):
         return "left out", str(here["left_out"])
-    far = "neither its words nor its meaning are near enough to the question"
+    far = "neither its words nor its meaning match the question well enough"
     return "not found", far if search.data.get("query") else ""
 
 
@@ -218,5 +218,5 @@ async def in_summary(database: Database, asked: Question, id: str) -> list[Gate]
     here = and_(messages.c.conversation_id == c.conversation_id, messages.c.seq <= c.covered)
     said = select(messages.c.id).where(messages.c.id == id, here).exists()
     covering = await database.rows(shown.where(or_(c.id.in_(stated), said)))
-    told = [f"written from it; by now it reads “{row.summary}”" for row in covering]
+    told = [f"it covers this; its text now: “{row.summary}”" for row in covering]
     return [Gate("in a summary" if told else "not in the summary", bool(told), "".join(told), way=True)]

@@ -76,8 +76,10 @@ async def _gone(database: Database, wanted: str) -> str:
     if is_id(id):
         named = or_(begins(step.old_id, id), begins(step.new_id, id))
         for row in await database.rows(select(memory_updates).where(named).order_by(step.created_at.desc())):
-            return f"the memory {wanted} is gone for good; changed on {day(row.created_at)}: {row.reason}"
-    return f"no memory fits {wanted!r}: it was never stored, or it is gone for good"
+            return (
+                f"the memory {wanted} is deleted; its last change was on {day(row.created_at)}: {row.reason}"
+            )
+    return f"no memory matches {wanted!r}: it was never stored, or it is deleted"
 
 
 async def _explained(database: Database, asked: Question, links: Sequence[Any]) -> Why:
@@ -98,7 +100,7 @@ def _row_gates(asked: Question, links: Sequence[Any], replaced: Sequence[Any]) -
     yield readable(asked, [link.owner for link in links])
     mine = mine or list(links)
     shown = [link for link in mine if not link.hidden]
-    yield gate("forgotten", bool(shown), "" if shown else "it can be brought back for now")
+    yield gate("forgotten", bool(shown), "" if shown else "it can still be restored")
     ended = {step.owner: step for step in replaced}
     steps = [ended[link.owner] for link in shown if link.owner in ended]
     by = f"on {day(steps[0].at)} by “{steps[0].content}” ({steps[0].reason})" if steps else ""
@@ -123,7 +125,7 @@ def _outside_prompt(trace: Trace, memory: Any) -> str:
     if memory.importance < WEIGHTY and not shared_words(text, memory.content, memory.subjects):
         little = f"its importance {memory.importance:g} is under {WEIGHTY:g}"
         return f"it shares no word with the message, and {little}"
-    return "other facts took the room that there is"
+    return "other facts filled the space"
 
 
 async def traces_of(traces: Traces, id: str, now: datetime) -> list[tuple[Summary, str]]:

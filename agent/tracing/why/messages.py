@@ -69,7 +69,7 @@ async def _remembered(database: Database, traces: Traces, asked: Question, messa
     if facts := await database.rows(query.where(of_it, ~link_is_hidden())):
         return Gate("remembered", True, "as " + ", ".join(f"“{one.content}”" for one in facts))
     decided = [told async for told in _decided(traces, asked, message.id)]
-    told = [*(decided or ["the answer kept nothing of it"]), *await _waits(database, asked, message)]
+    told = [*(decided or ["the answer stored nothing of it"]), *await _waits(database, asked, message)]
     return Gate("not remembered", False, "; ".join(dict.fromkeys(told)))
 
 
@@ -88,16 +88,16 @@ async def _decided(traces: Traces, asked: Question, message: str) -> AsyncIterat
         for one in made:
             yield f"{_decision(one)} ({summary.short})"
         if summary.kind == CONSOLIDATE and summary.status == "malformed":
-            yield f"a consolidation had an answer that was not whole ({summary.short})"
+            yield f"a consolidation had an incomplete answer ({summary.short})"
         elif summary.kind == CONSOLIDATE and summary.status == "ok" and not made:
-            yield f"a consolidation read it and kept nothing ({summary.short})"
+            yield f"a consolidation read it and stored nothing ({summary.short})"
 
 
 def _decision(one: Mapping[str, Any]) -> str:
     if one.get("action") == "ignore":
-        return f"“{one.get('content')}” was not kept: {one.get('reason')}"
+        return f"“{one.get('content')}” was not stored: {one.get('reason')}"
     until = str(one.get("expires_at") or "")[: len("2026-11-24T10:30")].replace("T", " ")
-    return f"“{one.get('content')}” was kept {f'until {until} ' * bool(until)}and is gone"
+    return f"“{one.get('content')}” was stored {f'until {until} ' * bool(until)}and is gone"
 
 
 async def _waits(database: Database, asked: Question, message: Any) -> list[str]:
@@ -136,7 +136,7 @@ async def _summaries(database: Database, asked: Question, wanted: str) -> list[W
         told = f"of the conversation {row.conversation_id}"
         gates = [
             readable(asked, [row.owner]),
-            gate("withheld", not row.withheld, "it is to be written again"),
+            gate("withheld", not row.withheld, "it has to be rewritten"),
         ]
         gates += ways(asked, row.id, told, kind="summary")
         found.append(Why(row.id, row.summary, tuple(gates), "summary", bool(asked.trace)))
@@ -153,6 +153,8 @@ async def _passages(database: Database, asked: Question, wanted: str) -> list[Wh
     for row in await fitting(database, query, chunk.text, wanted, chunk.id, most=MOST):
         in_time = row.added_at <= asked.at
         gates = [readable(asked, [row.owner]), gate("added later", in_time, otherwise="added before")]
-        gates += ways(asked, row.id, "only what bears on the message is quoted before it", kind="document")
+        gates += ways(
+            asked, row.id, "only passages close to the message are quoted before it", kind="document"
+        )
         found.append(Why(row.id, f"{row.title}: {row.text}", tuple(gates), "document", bool(asked.trace)))
     return found

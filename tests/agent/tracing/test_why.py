@@ -94,10 +94,10 @@ async def test_each_gate_that_stops_a_memory_is_named_with_its_value(pet, told, 
     assert found.gates[-1].value.startswith("search “where does the cat sleep?”, number ")
     assert stopped(await explain(bens, trace)) == (
         "somebody else's",
-        "it is of user:ben; read is global, user:ana",
+        "owned by user:ben; the reader may read global, user:ana",
     )
     name, value = stopped(await explain(given, await turn(place="acme/general")))
-    assert (name, value.partition(";")[0]) == ("private", "it is of user:ana")
+    assert (name, value.partition(";")[0]) == ("private", "owned by user:ana")
     assert [stopped(await explain(id, trace))[0] for id in (ended, old, late)] == [
         "expired",
         "replaced",
@@ -107,7 +107,7 @@ async def test_each_gate_that_stops_a_memory_is_named_with_its_value(pet, told, 
     assert (await explain(old, before)).given is True, "it held in that turn"
     found = await explain(far, trace)
     assert (found.given, "too far from the question" in found.gates[-1].value) == (False, True)
-    assert "found, but under 0.2 of the best score" in (await explain(weak, trace)).gates[-1].value
+    assert "its score is under 0.2 of the best one" in (await explain(weak, trace)).gates[-1].value
     await pet.memories.forget(given, user="ana")
     found = await explain(given, trace)
     assert found.content == "", "a forgotten one is told without its text"
@@ -128,7 +128,7 @@ async def test_what_the_result_had_no_room_for_is_not_given(told, turn, explain)
     found = [await explain(id, trace) for id in ids]
     cut = [one for one in found if not one.given]
     assert 0 < len(cut) < len(ids)
-    assert all(one.gates[-1].value.endswith("found, but the result had no room for it") for one in cut)
+    assert all(one.gates[-1].value.endswith("found, but the result was full") for one in cut)
 
 
 async def test_what_an_earlier_search_gave_is_not_missed_by_the_next(told, explain, server, pet):
@@ -150,19 +150,19 @@ async def test_what_is_not_in_the_prompt_says_why(told, turn, explain):
     assert [gate.value for one in found for gate in one.gates if gate.name == "not in the prompt"] == [
         "its importance 0.4 is under 0.5",
         "it shares no word with the message, and its importance 0.7 is under 0.8",
-        "other facts took the room that there is",
+        "other facts filled the space",
         "somebody else stated it",
     ]
 
 
 async def test_of_what_was_never_remembered_the_message_says_why(pet, server, turn, said, clock):
     reasons = {
-        "naps": ([], "the answer kept nothing of it"),
+        "naps": ([], "the answer stored nothing of it"),
         "dozes": (
             [{"content": CAT, "importance": 0.1}],
-            f"“{CAT}” was not kept: importance 0.1 is under 0.3",
+            f"“{CAT}” was not stored: importance 0.1 is under 0.3",
         ),
-        "snores": ([{"content": CAT, "importance": 0.7, "ttl": "1h"}], f"“{CAT}” was kept until "),
+        "snores": ([{"content": CAT, "importance": 0.7, "ttl": "1h"}], f"“{CAT}” was stored until "),
     }
     for verb, (kept, _) in reasons.items():
         server.script(answer("Nice.", *kept))
@@ -185,11 +185,15 @@ async def test_of_what_was_never_remembered_the_message_says_why(pet, server, tu
         (
             60,
             Fail(401, "no such key"),
-            "the answer kept nothing of it; its consolidation failed 1×, and waits",
+            "the answer stored nothing of it; its consolidation failed 1×, and waits",
         ),
-        (1, Say('{"summary": "They met."}'), "the answer kept nothing of it; its consolidation waits until "),
-        (60, Say("no JSON"), "a consolidation had an answer that was not whole ("),
-        (60, Say('{"summary": "They met."}'), "a consolidation read it and kept nothing ("),
+        (
+            1,
+            Say('{"summary": "They met."}'),
+            "the answer stored nothing of it; its consolidation waits until ",
+        ),
+        (60, Say("no JSON"), "a consolidation had an incomplete answer ("),
+        (60, Say('{"summary": "They met."}'), "a consolidation read it and stored nothing ("),
     ],
 )
 async def test_a_message_says_what_its_consolidation_came_to(
@@ -266,7 +270,7 @@ async def test_documents_and_summaries_are_explained_too(pet_at, first_way, serv
 async def test_one_explains_only_what_one_may_list_and_what_is_there(pet, told, explain, clock):
     id = await told()
     assert (await explain(CAT, user="ana")).id == id
-    with pytest.raises(NotFound, match="no memory fits"):
+    with pytest.raises(NotFound, match="no memory matches"):
         await explain(id, user="ben")
     newer = await pet.memories.update(id, "Mitzi sleeps on the stove", user="ana")
     await pet.memories.forget(newer.id, user="ana")

@@ -99,7 +99,7 @@ async def test_from_a_fact_one_comes_to_its_turns_and_back(ana, pet):
     explained = await ana.get(f"{asked}?text=Lucie nuts")
     assert "given to the model" in text_of(explained)
     assert f'href="/memories/{memory.id}"' in explained.text
-    assert "no memory fits" in text_of(await ana.get(f"{asked}?text=submarines"))
+    assert "no memory matches" in text_of(await ana.get(f"{asked}?text=submarines"))
 
 
 async def test_a_turn_is_replayed_with_one_click(ana, pet):
