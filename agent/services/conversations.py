@@ -175,9 +175,9 @@ class ConversationService:
         for_others: bool = False,
     ) -> ImportReceipt:
         """Store what `parse_import` read of an export or a transcript. Calls `progress` for each row. Returns
-        how many are new. What was forgotten since stays forgotten: messages, and facts of which one is the
-        evidence. Raises BadInput, also for a message or a place that the file does not attribute, and for
-        what the file says is somebody else's unless `for_others` allows it."""
+        how many rows are new. What was forgotten since stays forgotten, and so do facts whose evidence was
+        forgotten. Raises BadInput, also for a message or a place that the file does not attribute, and for
+        other people's messages unless `for_others` is set."""
         where = checked_import(parsed, user, place_of(place), for_others)
         # Messages first, because memories name them as evidence.
         messages = await self.import_messages(parsed.messages, user=user, place=where, progress=progress)
@@ -210,9 +210,9 @@ class ConversationService:
         conversation: Name | None = None,
         progress: Progress | None = None,
     ) -> int:
-        """Store the messages in order, index them, and return how many are new. In a place a message may
-        name its own `user` and `conversation`. All are parsed before the first is written, so a bad message
-        stores nothing. What was imported before, or forgotten since, is left as it is."""
+        """Store the messages in order, index them, and return how many are new. In a place a message may name
+        its own `user` and `conversation`. All are parsed before the first is stored, so one bad message
+        stores nothing. Messages that were imported before, or forgotten since, are skipped."""
         target = TurnRequest("", user, self.parts.clock(), place_of(place), conversation)
         read = await read_messages(messages, target)
         for speaker in {target.user, *(speaker for _, speaker in read)}:

@@ -50,9 +50,9 @@ class DocumentService:
         place: Where = None,
         progress: Callable[[IngestProgress], None] | None = None,
     ) -> IngestResult:
-        """Add or update the files at these paths, and all files in these folders, as the documents of one
-        owner: the user, the place, or with neither everybody. `progress` is called before each file and
-        at the end. Raises NotFound for a missing path."""
+        """Add or update files, and all files in folders, as documents of one owner: the user, the place, or
+        with neither everybody. `progress` is called before each file and at the end. Raises NotFound for a
+        missing path."""
         return await self.parts.documents.add(_paths(paths), owner_of_documents(user, place), progress)
 
     async def add(
@@ -76,9 +76,9 @@ class DocumentService:
     async def remove(
         self, what: str | Path, *, user: User | None = None, place: Where = None
     ) -> list[Document]:
-        """Delete documents of one owner (the user, the place, or with neither everybody), with their text and
-        their entries in the index. `what` is a path, a folder, an id or at least 8 characters of an id.
-        Returns the deleted documents. Raises NotFound if none matches, or several ids do."""
+        """Delete documents of one owner (the user, the place, or with neither everybody) with their entries
+        in the index. `what` is a path, a folder, an id or at least 8 characters of an id. Returns the deleted
+        documents. Raises NotFound if none matches, or several ids do."""
         return await self.parts.documents.remove(_file_name(what), owner_of_documents(user, place))
 
     async def search(

@@ -92,10 +92,10 @@ class MemoryService(ListService):
         kind: HitKind | None = None,
         cursor: ShortText | None = None,
     ) -> Page[Hit]:
-        """Facts, messages and summaries, best first; without a query the newest. `subjects` selects facts
-        of these tags, `since` and `until` when it was said, `author` what a person of this name said
-        or, with "hachi", its replies, which no other search brings. `cursor` is the `next` of the page
-        before."""
+        """Search facts, messages and summaries, best first; without a query return the newest. `subjects`
+        selects facts with one of these tags, `since` and `until` the time when it was said, `author` what the
+        person with this name or id said. Hachi's replies are found only with the author "hachi". `cursor` is
+        the `next` of the previous page."""
         start, zone = position_of(cursor), await self._zone(user, place) if since or until else UTC
         found = await self.parts.recall.look(
             query,
@@ -155,9 +155,9 @@ class MemoryService(ListService):
         everybody: bool = False,
         author: Name | None = None,
     ) -> Decision:
-        """Remember one fact; `said_at` for what was said in the past. With `everybody` everybody may read it,
-        whoever told it and wherever. `author` is what others call the user, as in `respond`. Durable when it
-        returns. Raises BadInput for a value that cannot be used."""
+        """Remember one fact. It is stored when this returns. `said_at` is the time of a fact from the past.
+        With `everybody` all users may read it. `author` is the user's display name, as in `respond`. Raises
+        BadInput for a value that cannot be used."""
         draft = Draft(content, (*subjects,), ttl, type, importance, replaces)
         return await self._note(draft, user, place_of(place), said_at, everybody, author)
 
@@ -193,8 +193,9 @@ class MemoryService(ListService):
         place: Where = None,
     ) -> list[Decision]:
         """Remember many facts at once, each a mapping with `content` and, as for `remember`, `subjects`,
-        `ttl`, `type` and `importance`: the same decisions, some thousand a second without a model. Durable
-        when it returns. Raises BadInput for a value that cannot be used, before anything is stored."""
+        `ttl`, `type` and `importance`. The decisions are the same as one by one; without a model, thousands a
+        second. They are stored when this returns. Raises BadInput for a value that cannot be used, before
+        anything is stored."""
         drafts = [draft_of(fact) for fact in facts]
         await self.erasure.finished(user)
         origin = Provenance(user, self.parts.clock(), place_of(place), source="note", stated_now=True)
@@ -211,8 +212,8 @@ class MemoryService(ListService):
         place: Where = None,
         **changes: Unpack[MemoryChanges],
     ) -> Decision:
-        """Correct a memory: a new one replaces it, and the old one stays in the history. `changes` are those
-        arguments of `remember` that differ from the old memory's. In a place only what the user alone told
+        """Correct a memory: a new one replaces it, and the old one stays in the history. `changes` are the
+        arguments of `remember` that differ from the old memory's. In a place, only what the user alone stated
         there can be corrected; NotFound otherwise."""
         audience = await self._audience(user, place)
         old = await self.parts.store.get(id, audience, self.parts.clock())
@@ -240,12 +241,12 @@ class MemoryService(ListService):
         kind: ForgetKind = "memory",
         asked_in: ShortText = "",
     ) -> Forgotten:
-        """Forget a memory: with what it had replaced, the user's messages that state it, and Hachi's replies
-        that answered those or repeat it, for every reader. Another `kind` is a message, which goes with what
-        it alone states, an entry of the profile or a task. The message `asked_in`, which asks for it, goes
-        too. Returns what was taken and what is offered beside it; `undo_forget` brings all of it back until
-        `undo_until`. Others who said the same keep theirs, and so does the place where they said it. In a
-        place only what may be read there; NotFound for what the user did not tell."""
+        """Forget a memory for every reader, with its cascade: what it had replaced, the user's messages that
+        state it, and Hachi's replies that answered those or repeat it. Another `kind` is a message, which
+        goes with the facts that rest on it alone, an entry of the profile, or a task. `asked_in` is the
+        message that asks for it, which goes too. Returns the receipt: what went, what is offered too, and
+        until when `undo_forget` restores it. Other people who stated the same keep their memories. Raises
+        NotFound for what the user did not state, or may not read in the place."""
         id = await self._readable(id, kind, user, place)
         return await self.forgetting.forget(kind, id, user, place_of(place), asked_in)
 
@@ -309,9 +310,9 @@ class MemoryService(ListService):
         return await History(self.parts.database).of(id, await self._audience(user, place))
 
     async def undo(self, id: MemoryId, *, user: User, place: Where = None) -> MemoryUpdate:
-        """Undo the last replacement this memory took part in: what was replaced holds again. In private for
-        the user alone; in a place for the place and for them, unless somebody else also told what would give
-        way. Raises NotFound where there is nothing to undo, or it is not theirs."""
+        """Undo the last replacement that involves this memory: the older one is restored. In private this
+        counts for the user alone; in a place for the place and the user, unless somebody else also stated
+        what would be superseded. Raises NotFound if there is nothing to undo, or it is not theirs."""
         past, now = History(self.parts.database), self.parts.clock()
 
         def undo(account: str) -> Awaitable[MemoryUpdate]:

@@ -34,11 +34,13 @@ class TaskService:
     ) -> Change:
         """Create, change or finish a task. What is left out stays as it is; a new task is open.
 
-        `id` is a whole id or at least its first 4 characters. Without it the open task with the same words is
-        meant or, if `alike` and the update begins or finishes a task, the only one that the words can mean;
-        otherwise a new one is made, unless it is to be finished. `due` is an aware time, or text: ISO 8601 or
-        plain English, by the person's clock where it names no zone; "never" removes it. Raises BadInput,
-        NotFound, and Unclear where several can be meant; then nothing is changed."""
+        `id` is a whole id or at least its first 4 characters. Without it, the open task with the same
+        description is changed. With `alike`, an update that begins or finishes a task also matches the only
+        open task that the words can mean. Otherwise a new task is created, unless it is to be finished. `due`
+        is an aware time or text: ISO 8601 or plain English, by the person's clock if it names no zone;
+        "never" removes it. Raises BadInput, NotFound, and Unclear if several tasks can be meant; then nothing
+        is changed.
+        """
         where = place_of(place)
         if id is None and not description.strip():
             raise BadInput("description: say what is to be done, or give the id of a task")

@@ -89,9 +89,9 @@ def _require_speakers(messages: Sequence[Mapping[str, Any]], user: str) -> None:
 
 @checks_call
 def parse_import(given: Any, *, user: User) -> ParsedImport:
-    """Parse an export of ours, what `formats` reads, or a list of messages. The memories of a person's export
-    become this user's; those of a place's are left: its messages tell them. Raises BadInput for a file that
-    is none of these, and for one of which nothing can be read."""
+    """Parse an export of Hachi, ChatGPT, Claude or mem0, or a list of messages. The memories of a person's
+    export become this user's; a place's export brings its messages only, from which they were made. Raises
+    BadInput for another file, or if nothing in it can be read."""
     parsed = _parse(given, user)
     if parsed.unreadable and not (parsed.messages or parsed.memories):
         raise BadInput(f"{parsed.unreadable[0]}; nothing was imported")
