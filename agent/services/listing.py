@@ -84,9 +84,9 @@ class ListService:
         kind: MemoryType | None = None,
         cursor: ShortText | None = None,
     ) -> Page[Memory]:
-        """What is remembered, newest first: all, or those with one of these `subjects`, of this time, told by
-        this `author` (a name or an id), of this `kind` (fact, preference, insight). `cursor` is the `next` of
-        the page before; what is remembered meanwhile moves no page."""
+        """List memories, newest first: all, or those with one of these `subjects`, of this time, stated by
+        this `author` (a name or an id), or of this `kind` (fact, preference, insight). `cursor` is the `next`
+        of the previous page; memories added meanwhile do not move it."""
         tags, audience = {*subjects}, await self._audience(user, place)
         zone, after = await self._zone(user, place) if since or until else UTC, _key(cursor)
         times = {"since": bound_of(since, zone), "until": bound_of(until, zone, end=True)}

@@ -92,7 +92,7 @@ class Question:
 
     @property
     def listed(self) -> list[str] | None:
-        """The owners whose texts may be explained; None: all."""
+        """Return the owners whose texts may be explained; None: all."""
         return None if self.user is None else [*map(user_key, (self.user, *self.linked)), GLOBAL]
 
     @property
