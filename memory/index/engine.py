@@ -21,8 +21,8 @@ from memory.sql import changes
 from memory.sql.changes import AROUND, DOCUMENTS, EVERYBODY, Moment, Read
 from memory.sql.engine import Database
 
-AT_A_TIME = 128
-"""Rows that are read before the event loop gets a turn: some 3 ms."""
+AT_A_TIME = 256
+"""Rows that are read before the event loop gets a turn: some 5 ms."""
 MOST_CHANGES = 1_000
 """An entry of which more has changed is read anew."""
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
@@ -149,7 +149,7 @@ class Engine:
         around = {change.id for change in read.changes if change.owner in watched[2:]}
         if one.entry.ends <= now.timestamp():
             expired = one.entry.expired(now.timestamp())
-            ids["memory"].update(expired, await self.rows.replaced_by(expired))
+            ids["memory"].update(expired, await self.rows.replaced_by_expired([key], now))
         for id in await stored_vectors.known(self._database, self._embedder.name, one.lacking):
             ids[one.lacking[id]].add(id)
         forgetful = read.first > one.last + 1 or now < one.at  # the log was cut, or the clock went back

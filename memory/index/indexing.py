@@ -67,20 +67,21 @@ class Indexing:
         self, server: ServerIndex, worker: IndexWorker, *questions: Question
     ) -> Rankings | None:
         """Search the server and what is pending; None if it does not show the state of the database."""
+        rows, now = self.engine.rows, questions[0].now
         since = (await changes.now(self._database)).moment
+        restored = await rows.replaced_by_expired(questions[0].audience, now)
         state = await (await worker.todo()).state(keys_of(questions[0]))
         if state is None or state.pending is None:
             return None
         mark, found = await server.search(*questions)
         if mark != state.mark:
             return None
-        drafts = await self.engine.rows.shown(state.pending, questions[0].now) if state.pending else []
-        rows = await self.engine.rank_drafts(drafts, *questions) if drafts else Rankings()
-        pending = {id for some in state.pending.values() for id in some}
+        pending = {**state.pending, "memory": restored.union(state.pending.get("memory", ()))}
+        drafts = await rows.shown(pending, now)
+        ranked = await self.engine.rank_drafts(drafts, *questions) if drafts else Rankings()
+        ids = {id for some in pending.values() for id in some}
         lanes: dict[str, Any] = {
-            name: best(
-                [*getattr(rows, name), *(hit for hit in getattr(found, name) if hit.id not in pending)]
-            )
+            name: best([*getattr(ranked, name), *(hit for hit in getattr(found, name) if hit.id not in ids)])
             for name in LANES
         }
         return Rankings(**lanes, since=since)

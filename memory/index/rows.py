@@ -11,18 +11,18 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import bindparam, exists, func, select
+from sqlalchemy import bindparam, exists, func, select, text
 
 from memory.index import Kind, Point
-from memory.index.windows import LIMIT, Window, window_of
+from memory.index.windows import LIMIT, Window, windows_of
 from memory.sql.changes import DOCUMENTS
 from memory.sql.engine import Database
 from memory.sql.memories.memory_rows import ACTIVE_LINKS, LINKS, UNEXPIRED
-from memory.sql.memories.replacements import is_active, unexpired
+from memory.sql.memories.replacements import NOW, is_active, unexpired
 from memory.sql.messages.lines import Anchor, anchors_of, lines_around, newest_anchors
 from memory.sql.messages.message_rows import REACH, Line, kept
 from memory.sql.messages.summaries import ActiveConversation, ConversationSummaries
-from memory.sql.tables import active_conversations, memories, memory_owners, messages, replacements
+from memory.sql.tables import active_conversations, memories, memory_owners, messages
 from memory.sql.tables import knowledge_chunks as chunks
 from memory.sql.tables import knowledge_documents as documents
 from memory.text import prose
@@ -61,7 +61,11 @@ _IDS_OF: Mapping[Kind, Any] = {
     "chunk": select(chunks.c.id).join(documents).where(documents.c.owner == bindparam("owner")),
 }
 """The ids of a key's rows."""
-_REPLACED = select(replacements.c.old_id).where(replacements.c.new_id.in_(bindparam("ids", expanding=True)))
+_REPLACED_BY_EXPIRED = text(
+    """SELECT old_id FROM memories CROSS JOIN replacements
+    WHERE expires_at <= :now AND new_id = memories.id AND owner IN :owners"""
+).bindparams(NOW, bindparam("owners", expanding=True))
+"""From the few that have expired; SQLite would begin with all that were replaced."""
 
 
 class Rows:
@@ -99,9 +103,11 @@ class Rows:
         """Return which of these messages are in the table, hidden or not."""
         return {anchor.id for anchor in await anchors_of(self.database, ids)}
 
-    async def replaced_by(self, ids: Collection[str]) -> list[str]:
-        """Return the facts that these replaced, and that may hold again once these have expired."""
-        return [row.old_id for row in await self.database.rows(_REPLACED, {"ids": list(ids)})]
+    async def replaced_by_expired(self, owners: Collection[str], now: datetime) -> set[str]:
+        """Return the owners' facts that may hold again, since what replaced them has expired. Once that is
+        purged, the log of changes names them."""
+        given = {"owners": list(owners), "now": now}
+        return {row.old_id for row in await self.database.rows(_REPLACED_BY_EXPIRED, given)}
 
     async def with_more_messages(self, room: int) -> list[str]:
         """Return the people and places with more messages than that."""
@@ -149,8 +155,8 @@ class Rows:
             for anchor in run if neighbours else ():  # which may be hidden
                 at = bisect_left(seqs, anchor.seq)
                 wanted.update(range(max(0, at - REACH), min(len(talk), at + REACH + 1)))
-            for at in wanted:
-                drafts[talk[at].id] = _of_message(around[at], window_of(talk, at))
+            windows = windows_of(talk)
+            drafts |= {talk[at].id: _of_message(around[at], windows[at]) for at in wanted}
         return list(drafts.values())
 
     async def _chunks(self, ids: Collection[str]) -> list[Draft]:

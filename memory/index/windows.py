@@ -18,6 +18,7 @@ windows they are worth 0.006.
 
 from collections.abc import Sequence
 from datetime import timedelta
+from itertools import pairwise
 from typing import NamedTuple
 
 from memory.records import Message
@@ -42,33 +43,30 @@ class Window(NamedTuple):
     """What the vector is made of."""
 
 
-def window_of(messages: Sequence[Message], i: int) -> Window:
-    """Return the window of ``messages[i]``: one line for each message. `messages` are in order."""
-    near = _exchange(messages, i)
-    texts = [messages[at].text[: LIMIT if at == i else NEIGHBOUR_LIMIT] for at in near]
-    said = (f"{messages[at].author}: {text}" for at, text in zip(near, texts, strict=True))
-    return Window("\n".join(texts), "\n".join(said))
+def windows_of(messages: Sequence[Message]) -> list[Window]:
+    """Return the window of each message, with a line for each message in it. `messages` are in order."""
+    texts = [message.text[:NEIGHBOUR_LIMIT] for message in messages]
+    meanings = [f"{message.author}: {text}" for message, text in zip(messages, texts, strict=True)]
+    windows = []
+    sittings = [at for at, (one, next) in enumerate(pairwise(messages), 1) if not _together(one, next)]
+    for begin, end in pairwise([0, *sittings, len(messages)]):
+        for at in range(begin, end):
+            message, near = messages[at], _exchange(messages, at, begin, end)
+            words, meaning = texts[near], meanings[near]
+            if len(message.text) > NEIGHBOUR_LIMIT:
+                words[at - near.start] = text = message.text[:LIMIT]
+                meaning[at - near.start] = f"{message.author}: {text}"
+            windows.append(Window("\n".join(words), "\n".join(meaning)))
+    return windows
 
 
-def touched_windows(messages: Sequence[Message], i: int) -> range:
-    """Return the positions whose windows may contain ``messages[i]``, and of what may be in its own."""
-    return range(_edge(messages, i, -1), _edge(messages, i, 1) + 1)
+def _exchange(messages: Sequence[Message], at: int, begin: int, end: int) -> slice:
+    """Return the window of one message within its sitting: after the reply before it, and to its own."""
+    first, last = max(begin, at - REACH), min(end, at + REACH + 1)
+    replies = [one for one in range(first, last) if messages[one].role == "assistant"]
+    before = [one + 1 for one in replies if one < at and len(messages[at].text) >= SHORT]
+    return slice(max(before, default=first), min((one + 1 for one in replies if one >= at), default=last))
 
 
-def _exchange(messages: Sequence[Message], i: int) -> range:
-    """Return the positions in the window of ``messages[i]``: after the reply before it, and to its own."""
-    near = touched_windows(messages, i)
-    replies = [at for at in near if messages[at].role == "assistant"]
-    first = max((at + 1 for at in replies if at < i and len(messages[i].text) >= SHORT), default=near.start)
-    return range(first, min((at + 1 for at in replies if at >= i), default=near.stop))
-
-
-def _edge(messages: Sequence[Message], i: int, step: int) -> int:
-    """Return the last position near `i` in one direction (`step` is 1 or -1)."""
-    at = i
-    while abs(at + step - i) <= REACH and 0 <= at + step < len(messages):
-        here, there = messages[at], messages[at + step]
-        if here.conversation_id != there.conversation_id or abs(there.sent_at - here.sent_at) > GAP:
-            break
-        at += step
-    return at
+def _together(one: Message, next: Message) -> bool:
+    return one.conversation_id == next.conversation_id and abs(next.sent_at - one.sent_at) <= GAP

@@ -76,10 +76,6 @@ class IndexWorker:
             log.info("the index is filled from the database")
 
     async def _do(self, ids: Ids) -> None:
-        old = await self.rows.replaced_by(
-            ids.get("memory", ())
-        )  # what may hold again if one of these has ended
-        ids = {**ids, "memory": {*ids.get("memory", ()), *old}}
         shown: list[Draft] | None = None
         while (drafts := await self.rows.shown(ids, self.clock())) != shown:
             shown = drafts

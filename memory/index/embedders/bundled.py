@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 20_000
 """The most bytes of a text that are embedded: more hardly change its mean."""
-_PART = re.compile(r"(?=\n)|(?<=:) (?=[^ \n])")
-"""Before each line but the first, and after an author."""
 _SPACE = re.compile(r"(?<=[^ ]) (?=[^ \n])")
 """Between two words."""
 _INLINE = 2_000
@@ -65,9 +63,7 @@ class BundledEmbedder:
         each word of it too. No token reaches over a space between two words or over a line break."""
         from memory.index.embedders.vectors import normalised, readable  # numpy, needed only now
 
-        of_texts = [
-            _PART.split(readable(text, MAX_BYTES).lstrip("\n")) if text.strip() else [] for text in texts
-        ]
+        of_texts = [_parts(readable(text, MAX_BYTES)) if text.strip() else [] for text in texts]
         parts, part_numbers = _numbered(of_texts)
         words, word_numbers = _numbered([_SPACE.split(part) for part in parts])
         sums = _sums(self._model.embedding, self._tokens(words))
@@ -82,6 +78,15 @@ class BundledEmbedder:
         else:
             encoded = [tokenizer.encode(word, add_special_tokens=False) for word in words]
         return [one.ids[word.startswith("\n") :] for word, one in zip(words, encoded, strict=True)]
+
+
+def _parts(text: str) -> list[str]:
+    """Return the authors and texts of the lines, in order; a line break begins each line but the first."""
+    parts = []
+    for line in text.lstrip("\n").replace("\n", "\0\n").split("\0"):
+        author, colon, rest = line.partition(": ")
+        parts += [f"{author}:", rest] if colon and rest[:1].strip() else [line]
+    return parts
 
 
 def _numbered(parts: Sequence[Sequence[str]]) -> tuple[list[str], list[list[int]]]:

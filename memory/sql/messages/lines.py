@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 from sqlalchemy import bindparam, or_, select, text
 
@@ -18,8 +18,7 @@ APART = 64
 """Messages whose numbers are further apart are read as two runs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Anchor:
+class Anchor(NamedTuple):
     """Where a message stands, hidden or not: in its conversation, among what `heard` may read of it."""
 
     id: str
@@ -139,10 +138,8 @@ async def lines_around(
 
 
 def _runs(anchors: Sequence[Anchor], *, whole: bool) -> Iterator[list[Anchor]]:
-    def talk(anchor: Anchor) -> tuple[str, str]:
-        return anchor.conversation, anchor.heard
-
-    for _, of_talk in groupby(sorted(anchors, key=lambda one: (*talk(one), one.seq)), key=talk):
+    talk = itemgetter(1, 2)  # the conversation, and who heard it
+    for _, of_talk in groupby(sorted(anchors, key=itemgetter(1, 2, 3)), key=talk):
         run: list[Anchor] = []
         for anchor in of_talk:
             if run and not whole and anchor.seq - run[-1].seq > APART:

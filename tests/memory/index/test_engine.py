@@ -88,9 +88,9 @@ class World:
             await self._open.pop(number)[0].aclose()
 
     async def say(self, number: int, who: int, where: int, words: str, role: str) -> None:
-        by = await self.writer(number, str(uuid4()))
+        by = await self.writer(number, id := str(uuid4()))
         place = self.owners[2 + where] if where < 2 else ""
-        row = {"id": str(uuid4()), "conversation_id": f"{self.name} {where}", "role": role, "place": place}
+        row = {"id": id, "conversation_id": f"{self.name} {where}", "role": role, "place": place}
         row |= {"user_id": self.owners[who].removeprefix("user:"), "author": f"author {who}", "text": words}
         await by.execute(insert(messages).values(**row, sent_at=self.now))
         self.told.append(row["id"])
@@ -115,8 +115,7 @@ class World:
             await by.execute(delete(messages).where(messages.c.id == self.told[message % len(self.told)]))
 
     async def learn(self, number: int, owners: set[int], words: str, hours: int) -> None:
-        by = await self.writer(number, str(uuid4()))
-        id = str(uuid4())
+        by = await self.writer(number, id := str(uuid4()))
         row = {"id": id, "content": words, "subjects": ["pets"], "created_at": self.now, "source": "note"}
         row |= {"type": "fact", "importance": 0.5, "user_id": "a", "place": "dm"}
         row |= {"expires_at": self.now + timedelta(hours=hours) if hours else None}
@@ -145,8 +144,7 @@ class World:
             await by.execute(delete(memories).where(memories.c.id == self.facts[fact % len(self.facts)]))
 
     async def add(self, number: int, owner: int, words: str) -> None:
-        by = await self.writer(number, str(uuid4()))
-        id = str(uuid4())
+        by = await self.writer(number, id := str(uuid4()))
         row = {"id": id, "owner": self.owners[owner], "path": id, "title": "t", "digest": "d"}
         await by.execute(insert(knowledge_documents).values(**row, added_at=self.now))
         chunk = {"id": str(uuid4()), "document_id": id, "chunk_index": 0, "heading": "h", "text": words}

@@ -170,6 +170,21 @@ async def test_what_waits_for_the_server_is_found_and_what_is_gone_is_not(proces
     assert [hit.id for hit in found.words] == [new.id]
 
 
+async def test_what_an_expired_fact_had_replaced_is_found_as_soon_as_that_has_expired(
+    process: Opener,
+) -> None:
+    stack = await process()
+    inside = await stack.remember("Anna's cat sleeps inside")
+    await stack.remember("Anna's cat sleeps outside", replaces=inside.id, ttl="1d")
+    await stack.indexing.catch_up()
+    assert await stack.found("cat") == {"Anna's cat sleeps outside"}
+    stack.clock.advance(days=2)
+    assert await stack.found("cat") == {"Anna's cat sleeps inside"}
+    await stack.expire()
+    await stack.indexing.catch_up()
+    assert [*(await on_the_server(stack))["words"]] == [inside.id]
+
+
 async def test_a_server_that_is_away_is_told_once_and_comes_back(
     process: Opener, qdrant: QdrantServer, caplog: pytest.LogCaptureFixture
 ) -> None:
