@@ -4,7 +4,7 @@ import json
 from collections.abc import Collection, Iterable
 from typing import Any, Literal
 
-from sqlalchemy import ARRAY, BindParameter, Integer, Select, Text, bindparam, delete, select, text
+from sqlalchemy import BindParameter, Select, TextClause, delete, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.sql.tables import evidence, evidence_ids, rests_on
@@ -15,29 +15,25 @@ How = Literal["stated", "answered", "found", "covered", "followed"]
 it."""
 
 
-_IDS_SQLITE = text(
-    "INSERT INTO evidence_ids (id) SELECT value FROM json_each(:ids) WHERE true ON CONFLICT DO NOTHING"
-)
-_ROWS_SQLITE = text("""
-    INSERT INTO evidence (derived, source, how)
-    SELECT derived.number, source.number, json_extract(row.value, '$[2]') FROM json_each(:rows) AS row
-    JOIN evidence_ids AS derived ON derived.id = json_extract(row.value, '$[0]')
-    JOIN evidence_ids AS source ON source.id = json_extract(row.value, '$[1]')
-    WHERE true ON CONFLICT DO NOTHING
-""")
-_IDS = text("INSERT INTO evidence_ids (id) SELECT unnest(:ids) ON CONFLICT DO NOTHING").bindparams(
-    bindparam("ids", type_=ARRAY(Text))
-)
-_ROWS = text("""
-    INSERT INTO evidence (derived, source, how) SELECT derived.number, source.number, row.how
-    FROM unnest(:derived, :sources, :codes) AS row (derived, source, how)
-    JOIN evidence_ids AS derived ON derived.id = row.derived
-    JOIN evidence_ids AS source ON source.id = row.source
-    ON CONFLICT DO NOTHING
-""").bindparams(
-    *(bindparam(name, type_=ARRAY(Text)) for name in ("derived", "sources")),
-    bindparam("codes", type_=ARRAY(Integer)),
-)
+def _inserts(ids: str, rows: str) -> tuple[TextClause, TextClause]:
+    """Return the statements that number ids, and insert rows of two ids and a code, from JSON."""
+    return text(
+        f"INSERT INTO evidence_ids (id) SELECT value FROM {ids} WHERE true ON CONFLICT DO NOTHING"
+    ), text(
+        f"""INSERT INTO evidence (derived, source, how)
+        SELECT derived.number, source.number, CAST(given.value ->> 2 AS INTEGER) FROM {rows} AS given
+        JOIN evidence_ids AS derived ON derived.id = given.value ->> 0
+        JOIN evidence_ids AS source ON source.id = given.value ->> 1
+        WHERE true ON CONFLICT DO NOTHING"""
+    )
+
+
+_INSERTS = {
+    "sqlite": _inserts("json_each(:ids)", "json_each(:rows)"),
+    "postgresql": _inserts(
+        "json_array_elements_text(CAST(:ids AS json))", "json_array_elements(CAST(:rows AS json))"
+    ),
+}
 
 
 async def record(connection: AsyncConnection, derived: str, sources: Iterable[str], how: How) -> None:
@@ -51,13 +47,9 @@ async def record_each(connection: AsyncConnection, found: Iterable[tuple[str, st
     if not rows:
         return
     ids = sorted({id for derived, source, _ in rows for id in (derived, source)})
-    if connection.dialect.name == "sqlite":
-        await connection.execute(_IDS_SQLITE, {"ids": json.dumps(ids)})
-        await connection.execute(_ROWS_SQLITE, {"rows": json.dumps(rows)})
-    else:
-        await connection.execute(_IDS, {"ids": ids})
-        derived, sources, codes = (list(column) for column in zip(*rows, strict=True))
-        await connection.execute(_ROWS, {"derived": derived, "sources": sources, "codes": codes})
+    into_ids, into_evidence = _INSERTS[connection.dialect.name]
+    await connection.execute(into_ids, {"ids": json.dumps(ids)})
+    await connection.execute(into_evidence, {"rows": json.dumps(rows)})
 
 
 async def rest_as_others(connection: AsyncConnection, reply: str, question: str) -> None:
