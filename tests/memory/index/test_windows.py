@@ -14,9 +14,8 @@ def said(n: int, *, text: str | None = None, conversation: str = "c", hours: flo
 
 def test_a_window_is_the_message_with_two_before_and_after_in_one_sitting_of_its_conversation() -> None:
     messages = [said(n) for n in range(7)]
-    assert (
-        windows_of(messages)[3].meaning == "Ann: line 1\nBen: line 2\nAnn: line 3\nBen: line 4\nAnn: line 5"
-    )
+    meaning = windows_of(messages)[3].meaning
+    assert meaning == "Ann: line 1\nBen: line 2\nAnn: line 3\nBen: line 4\nAnn: line 5"
     messages = [said(0, conversation="other"), said(1), said(2, hours=7), said(3, hours=7)]
     assert windows_of(messages)[1].meaning == "Ann: line 1"
     assert windows_of(messages)[2].meaning == "Ben: line 2\nAnn: line 3"

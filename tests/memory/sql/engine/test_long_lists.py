@@ -30,8 +30,6 @@ async def test_a_list_may_be_of_any_length(database: Database, table: Table, nam
         for values in (wanted[1:], wanted[1:2]):  # of one statement, packed and not
             listed: Any = bindparam("values", expanding=True) if late else values
             given = {"values": values} if late else {}
-            for condition, found in (
-                (column.in_(listed), len(values[:2])),
-                (column.not_in(listed), 3 - len(values[:2])),
-            ):
+            inside = len(values[:2])
+            for condition, found in ((column.in_(listed), inside), (column.not_in(listed), 3 - inside)):
                 assert await connection.scalar(select(func.count()).where(condition), given) == found
