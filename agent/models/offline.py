@@ -1,4 +1,4 @@
-"""The stand-in for a language model: it answers when none is configured, and says so.
+"""Answer in place of a language model where none is configured, and say so.
 
 It knows no word's meaning. What a person states is kept word for word through the `remember` tool; a question
 is answered with what was told in the most similar words, and when; a forgetting is offered. A turn runs the

@@ -1,5 +1,6 @@
-"""Signed links to a person's pages, for where no key is at hand: a chat without buttons, a direct message,
-the command line. A link opens the console as its person, once, within ten minutes.
+"""Sign links to a person's pages, for where no key is at hand: a chat, a direct message, the command line.
+
+A link opens the console as its person, once, within ten minutes.
 
 Each is signed with a random key of its person, which the database has: any process may make one and any may
 read it, and it ends when they are erased. What is signed says what it is for, so a cookie is no link.
@@ -33,7 +34,7 @@ NOTHING = "Nothing that you told matches this, so nothing is forgotten."
 
 @dataclass(frozen=True, slots=True)
 class PageLink:
-    """What a valid link says."""
+    """The content of a valid link."""
 
     user: str
     page: str

@@ -1,4 +1,4 @@
-"""Stops what a surface serves on SIGINT and SIGTERM."""
+"""Stop a surface on SIGINT and SIGTERM."""
 
 import asyncio
 import signal

@@ -1,4 +1,4 @@
-"""`hachi conversations`: what was talked of, to read and to forget as a whole."""
+"""`hachi conversations`: read conversations, and forget them as a whole."""
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any

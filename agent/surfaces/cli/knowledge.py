@@ -1,4 +1,4 @@
-"""`hachi knowledge`: the documents that answers are looked up in."""
+"""`hachi knowledge`: add, list, search and remove documents."""
 
 import os
 from dataclasses import asdict
@@ -131,7 +131,7 @@ async def remove(
 
 
 def _whose(user: str | None, place: str | None, everybody: bool) -> dict[str, str | None]:
-    """The owner as arguments of `Companion`: a person, yourself if nobody is named, a place, or everybody."""
+    """Return the owner as arguments of `Companion`: a person (you by default), a place, or everybody."""
     shared = place is not None and not Place.parse(place).private
     require(not (user and shared), "give --user or --place; in a place, everybody reads the same")
     require(not (everybody and (user or place)), "--everybody goes without --user and --place")

@@ -1,5 +1,8 @@
-"""The log, `hachi.log` in the data folder, holds ids and no facts: a line of text, or of JSON for an event.
-The decisions on memories, with the facts, are lines of JSON in a file of their own, `decisions.jsonl`."""
+"""Write the log, `hachi.log`, and the decisions on memories, `decisions.jsonl`, in the data folder.
+
+The log holds ids and no facts: a line of text, or of JSON for an event. The decisions are lines of JSON, with
+the facts.
+"""
 
 import logging
 import time
@@ -55,7 +58,7 @@ def logging_to(settings: "Settings", verbose: bool) -> Iterator[None]:
 
 
 class _Formatter(logging.Formatter):
-    """Text, or JSON for an event, which on memories has as much of the `facts` as is wanted."""
+    """Formats text, or JSON for an event, with as much of the `facts` as the setting allows."""
 
     default_time_format = "%Y-%m-%dT%H:%M:%S"
     default_msec_format = "%s.%03dZ"
@@ -79,7 +82,7 @@ class _Formatter(logging.Formatter):
 
 
 class _FileHandler(RotatingFileHandler):
-    """A full disk costs the log, not the conversation."""
+    """Drops lines where the disk is full, so that it costs the log and not the conversation."""
 
     def handleError(self, record: logging.LogRecord) -> None:
         pass

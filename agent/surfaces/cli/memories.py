@@ -1,4 +1,4 @@
-"""`hachi memories`: what is remembered, for the person it belongs to."""
+"""`hachi memories`: read, add, correct and forget memories."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict

@@ -1,5 +1,4 @@
-"""`hachi people`, `context`, `tasks` and `messages`: who is known, what is known of a person, what they are
-reminded of, and what they said."""
+"""`hachi people`, `context`, `tasks` and `messages`: people, their profiles, tasks and messages."""
 
 from collections.abc import Iterator
 from dataclasses import asdict

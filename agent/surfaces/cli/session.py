@@ -110,7 +110,7 @@ class Session(ExitStack):
         if not isinstance(error, (HachiError, OSError)):
             import logging
 
-            logging.getLogger("hachi.cli").error("something broke inside", exc_info=error)
+            logging.getLogger("hachi.cli").error("internal error", exc_info=error)
         print(f"hachi: {error_line(error)}", file=sys.stderr)
 
 
@@ -131,7 +131,7 @@ def error_line(error: Exception) -> str:
         reason = NO_ROOM if full else error.strerror or str(error) or type(error).__name__
         text = f"{error.filename}: {reason}" if error.filename else reason
     else:
-        text = f"something broke inside: {type(error).__name__}: {error}; run again with `hachi --debug …`"
+        text = f"internal error: {type(error).__name__}: {error}; run again with `hachi --debug …`"
     return " ".join(text.split())
 
 

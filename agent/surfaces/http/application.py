@@ -1,4 +1,4 @@
-"""The ASGI application of the HTTP API, and the page that describes it to people."""
+"""Build the ASGI application of the HTTP API, and the page that describes it to people."""
 
 from html import escape
 from typing import Any

@@ -1,5 +1,7 @@
-"""The audit log: who changed what. Each request that may change something leaves a line, without its body.
-The line of an erasure names nobody: it would be what is left of the person."""
+"""Log who changed what: a line for each request that may change something, without its body.
+
+The line of an erasure names nobody, since it would outlive the person's data.
+"""
 
 import json
 import logging

@@ -1,5 +1,8 @@
-"""Authenticates callers. A user's key acts for its user; a service's key names the user. Until the first key
-is created, a server that only this machine can reach treats every request as a service's."""
+"""Authenticate callers and limit their requests.
+
+A user's key acts for its user; a service's key names the user. Until the first key is created, a server that
+only this machine can reach treats every request as a service's.
+"""
 
 import logging
 import math

@@ -1,5 +1,8 @@
-"""Error responses, in the shape that OpenAI's clients read. The text of a server fault may name files and
-servers: only an operator (an admin's key, or a server without keys) sees it, others get a general message."""
+"""Turn errors into responses, in the shape that OpenAI's clients read.
+
+The text of a server fault may name files and servers: only an operator (an admin's key, or a server without
+keys) sees it, others get a general message.
+"""
 
 import logging
 import re
@@ -25,11 +28,11 @@ KINDS = {400: "invalid_request_error", 404: "not_found_error"}
 """The `type` of an error, by its status; any other is a `server_error`."""
 
 PUBLIC_MESSAGES = {
-    "overtaken": "somebody else changed the same just now; try again",
-    "record_unavailable": "what is remembered cannot be reached just now; try again later",
-    "index_unavailable": "searching is not possible just now; try again later",
-    "embedder_unavailable": "searching is not possible just now; try again later",
-    "model_unavailable": "the language model does not answer just now; try again later",
+    "overtaken": "conflict: it was changed at the same time; try again",
+    "record_unavailable": "the database does not answer; try again later",
+    "index_unavailable": "the search index does not answer; try again later",
+    "embedder_unavailable": "the embedder does not answer; try again later",
+    "model_unavailable": "the language model does not answer; try again later",
     "model_rejected": "the language model refused the request; the server's log says why",
 }
 """For callers who are not operators, by code."""
@@ -66,7 +69,7 @@ class ErrorBody(BaseModel):
 
 
 class ApiError(Exception):
-    """A request that a surface itself rejects."""
+    """Raised for a request that a surface itself rejects."""
 
     def __init__(
         self,
@@ -84,7 +87,7 @@ class ApiError(Exception):
 
 
 def forbidden(message: str) -> ApiError:
-    """Return the error for a caller who is known, but may not do this."""
+    """Return the error for a caller who may not do this."""
     return ApiError(403, "forbidden", message, type="permission_error")
 
 
@@ -108,15 +111,15 @@ def fault_response(error: Exception, *, operator: bool) -> tuple[int, dict[str, 
     is no HachiError."""
     if not isinstance(error, HachiError):
         id = f"err_{uuid4().hex[:12]}"
-        log.error("%s: something broke inside", id, exc_info=error)
-        message = f"something broke inside; the log has it as {id}"
+        log.error("%s: internal error", id, exc_info=error)
+        message = f"internal error; the server's log has it as {id}"
         return 500, error_body(message, "server_error", "internal_error")
     status, code, trace = error.status, error.code, error.trace_id
     message = " ".join(str(error).split())
     if status >= 500:
         log.warning("%s: %s", trace or code, message)
         if not operator and not isinstance(error, AnswerMisfit):
-            message = PUBLIC_MESSAGES.get(code, "something is wrong with this server; its log says what")
+            message = PUBLIC_MESSAGES.get(code, "the server has a fault; its log says which")
     if status == 404:
         message = without_command(message)
     param = _parameter_of(message) if isinstance(error, BadInput | AnswerMisfit) else None
@@ -152,7 +155,7 @@ def error_response(error: Exception, *, operator: bool = False) -> JSONResponse:
 
 
 def _http_error(error: HTTPException) -> dict[str, Any]:
-    messages = {404: "there is nothing at this address", 405: "this address does not take that method"}
+    messages = {404: "there is nothing at this address", 405: "this address does not take this method"}
     kind = "not_found_error" if error.status_code == 404 else "invalid_request_error"
     code = HTTPStatus(error.status_code).phrase.lower().replace(" ", "_")
     return error_body(messages.get(error.status_code, "the body cannot be read"), kind, code)

@@ -1,5 +1,7 @@
-"""Whom a request acts for: its key says so, or with a service's key its headers, or a token in them that is
-signed. Open WebUI sends all of them."""
+"""Read whom a request acts for: from its key, or with a service's key from its headers or a signed token.
+
+Open WebUI sends all of them.
+"""
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -53,7 +55,7 @@ class Caller:
 
     @property
     def bucket(self) -> str:
-        """What requests and bodies are counted by."""
+        """Return what requests and bodies are counted by."""
         return f"{self.key.id if self.key else ''} {self.user or ''}"
 
     @property
@@ -62,7 +64,7 @@ class Caller:
 
     @property
     def service(self) -> bool:
-        """Whether it names users, as one that nobody's key holds to one."""
+        """Return whether it may name the user: with a service's key, or where no key is needed."""
         return self.key is None or self.key.kind == "service"
 
     def acting_for(self, named: str | None) -> str | None:

@@ -48,13 +48,13 @@ ImageUrl = Annotated[str, Field(pattern=IMAGE_URL, max_length=SHORT_BODY)]
 """The server of the model fetches it, so nothing but pictures and https is passed on. Long pictures were
 taken out."""
 StopText = Annotated[str, Field(min_length=1, max_length=256)]
-Free = Annotated[dict[str, Any], Field(max_length=1_000), AfterValidator(sendable)]
+FreeObject = Annotated[dict[str, Any], Field(max_length=1_000), AfterValidator(sendable)]
 """An object of the client's own."""
 MOST_STOPS, MOST_PARTS, MOST_TOOLS, MOST_MESSAGES = 4, 1_000, 128, 10_000
 
 
-class Strict(BaseModel):
-    """A body without other fields than its own."""
+class StrictBody(BaseModel):
+    """A body that refuses other fields than its own."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -66,8 +66,8 @@ class _Bucket:
 
 
 class RateLimiter:
-    """A token bucket for each person, with the size of one minute's requests; 0 per minute means no limit.
-    Each process counts separately."""
+    """Counts requests in a token bucket for each person, of one minute's size; 0 is no limit. Each process
+    counts separately."""
 
     def __init__(self, per_minute: int) -> None:
         self._per_minute = float(per_minute)
@@ -92,10 +92,11 @@ class RateLimiter:
 
 @dataclass(kw_only=True)
 class RequestLimits:
-    """ASGI middleware that reads the whole body before the application runs, and answers an unexpected error
-    with one line. `authorize` is called before a body is read; it returns whose it is, or raises ApiError.
-    `max_body` is in bytes, and MOST_BODIES times as many are kept at once, half of them of one person. An
-    application that refuses a request itself takes `max_unknown` bytes of those whom `authorize` refuses.
+    """Reads the whole body before the application runs, and answers an unexpected error in one line.
+
+    `authorize` is called before a body is read; it returns whose it is, or raises ApiError. `max_body` is in
+    bytes, and MOST_BODIES times as many may be in flight, half of them of one person. An application that
+    refuses a request itself takes `max_unknown` bytes of those whom `authorize` refuses.
     """
 
     app: ASGIApp = field(kw_only=False)

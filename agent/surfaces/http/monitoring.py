@@ -1,5 +1,8 @@
-"""Health checks, and metrics for Prometheus. How long turns take is measured in this process; everything else
-is counted in the database, for all processes, at each scrape."""
+"""Answer health checks, and Prometheus with metrics.
+
+How long turns take is measured in this process; everything else is counted in the database, for all
+processes, at each scrape.
+"""
 
 import asyncio
 import logging
@@ -71,7 +74,7 @@ BUCKETS = (0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120)
 
 
 class Metrics:
-    """What one process measures."""
+    """Measures in one process."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -129,15 +132,15 @@ class Readiness(TypedDict):
 
 @router.get("/healthz", responses={200: {"content": {"application/json": {"example": {"status": "ok"}}}}})
 async def healthz() -> dict[str, str]:
-    """The process runs and answers."""
+    """Return 200 while the process answers."""
     return {"status": "ok"}
 
 
 @router.get("/readyz", responses={503: {"model": Readiness}})
 async def readyz(pet: Pet, response: Response) -> Readiness:
-    """The database and the index can be reached, and a model is chosen; 503 if not. The model is not called,
-    because that costs money. `left_alone` names the servers that are not called now, because they kept
-    failing."""
+    """Return 200 where the database and the index can be reached and a model is chosen, else 503. The model
+    is not called, because that costs money. `left_alone` names the servers that are not called now, because
+    they kept failing."""
 
     async def choose_model() -> str:
         return pet.settings.chosen_model
@@ -165,7 +168,8 @@ async def _check(check: Callable[[], Awaitable[object]]) -> State:
 
 @router.get("/metrics", dependencies=[Depends(require_admin)], response_class=Response)
 async def metrics(pet: Pet, request: Request) -> Response:
-    """Metrics for Prometheus, over everybody's data, without content or a person; for an admin's key."""
+    """Return metrics for Prometheus, over everybody's data, without content or a person; for an admin's
+    key."""
     statistics = pet.admin.statistics
     counts = await statistics.figures.totals(None) + await statistics.stored()
     counts["left alone"] = len(pet.admin.health.unavailable)

@@ -1,5 +1,7 @@
-"""Takes the pictures out of a body in JSON before it is parsed: see `agent.models.pictures`. What is left is
-short enough to be read in a moment."""
+"""Take the pictures out of a body in JSON before it is parsed, so that parsing is quick.
+
+`agent.models.pictures` says what becomes of them.
+"""
 
 import asyncio
 from dataclasses import replace

@@ -1,5 +1,8 @@
-"""What all routes of the HTTP API have in common. The application takes them as they are: FastAPI would make
-each route a second time that it includes, at the first request, which would wait 0.3 s for it."""
+"""Make routers whose errors, ids and query checks are alike.
+
+The application takes their routes as they are: FastAPI would build each included route again at the first
+request, which would wait 0.3 s for it.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -36,8 +39,8 @@ def _query_of(dependant: Dependant) -> Iterator[str]:
 
 
 def api_routes(prefix: str = "", *, tag: str, any_query: bool = False) -> APIRouter:
-    """A router whose operations are named after their functions; with `any_query` they ignore parameters that
-    they do not have, as OpenAI's API does."""
+    """Return a router whose operations are named after their functions; with `any_query` they ignore unknown
+    parameters, as OpenAI's API does."""
     return APIRouter(
         prefix=prefix,
         tags=[tag],

@@ -1,5 +1,4 @@
-"""Runs uvicorn on a socket that Hachi opens, and `hachi serve --workers N`: further processes that accept
-connections on it."""
+"""Run uvicorn on a socket that Hachi opens, and further processes that accept connections on it."""
 
 import asyncio
 import errno
@@ -35,7 +34,7 @@ AGAIN_SECONDS = 1.0
 
 
 class Server(uvicorn.Server):
-    """uvicorn's own signal handlers raise the signal again at the end, which would end the process before the
+    """Stops on a signal without raising it again, as uvicorn would: that would end the process before the
     companion is closed."""
 
     def capture_signals(self) -> AbstractContextManager[None]:  # type: ignore[override]
@@ -82,7 +81,7 @@ def address_of(listener: socket.socket) -> str:
 
 
 def server_of(app: Any) -> Server:
-    """`await server.serve(sockets=[listener])` returns after a signal or `stop()`."""
+    """Return a server, whose `serve(sockets=[listener])` ends after a signal or `stop()`."""
     config = uvicorn.Config(
         app,
         ws="none",

@@ -1,1 +1,1 @@
-"""The memory tools for other agents, over the Model Context Protocol."""
+"""Offer the memory tools to other agents, over the Model Context Protocol."""

@@ -1,5 +1,8 @@
-"""MCP over HTTP, with the keys of the HTTP API. There are no sessions: each request shows its key, so a
-revoked key is refused at once, and any of several processes may answer."""
+"""Serve MCP over HTTP, with the keys of the HTTP API.
+
+There are no sessions: each request shows its key, so a revoked key is refused at once, and any of several
+processes may answer.
+"""
 
 from collections.abc import Sequence
 from contextvars import ContextVar
@@ -48,7 +51,7 @@ def app(pet: Companion, *, host: str = "127.0.0.1", loopback: bool, names: Seque
 
 @dataclass(frozen=True)
 class Authenticated:
-    """ASGI endpoint that authenticates a request and hands it on."""
+    """Authenticates a request and passes it on."""
 
     app: ASGIApp
 

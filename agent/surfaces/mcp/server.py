@@ -1,4 +1,4 @@
-"""The MCP server, for any transport: the tools, two prompts, and the resource `hachi://context`.
+"""Serve MCP on any transport: the tools, two prompts, and the resource `hachi://context`.
 
 A tool that fails answers with one line, marked as an error, so the calling agent can read it and correct the
 call. Only an unknown tool, prompt or resource is a protocol error.

@@ -1,4 +1,4 @@
-"""MCP over stdin and stdout, for a program that starts Hachi itself: one person, in one place.
+"""Serve MCP on stdin and stdout, to a program that starts Hachi itself: one person, in one place.
 
 Only the protocol is written to stdout: meanwhile everything else that is printed goes to stderr.
 """
@@ -26,8 +26,8 @@ POLL = 0.05
 
 
 class Lines:
-    """The lines of stdin, until the requests before its end are answered or `stop` is called. It is also MCP
-    middleware that counts the requests in progress."""
+    """Yields the lines of stdin, until the requests before its end are answered or `stop` is called. Its
+    `count` is MCP middleware that counts the requests in progress."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()

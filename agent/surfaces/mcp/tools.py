@@ -1,5 +1,7 @@
-"""The tools. Their docstrings are the descriptions that the calling agent reads; the schemas of their
-arguments and answers are the API's."""
+"""Define the tools. Their docstrings are what the calling agent reads.
+
+The schemas of their arguments and answers are the API's.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -51,7 +53,7 @@ class Identity:
     """Whether they see the full text of a server fault."""
 
 
-class FoundMemory(TypedDict, total=False):
+class MemoryResult(TypedDict, total=False):
     """A fact, the summary of a conversation, or an excerpt of one, whose lines that begin with ~ were not
     found. Times are by the person's clock."""
 
@@ -66,17 +68,17 @@ class FoundMemory(TypedDict, total=False):
     ids: list[str]
 
 
-class FoundMemories(TypedDict, total=False):
+class SearchResult(TypedDict, total=False):
     """`newest` stands where nothing was found; `more` says how much else matches."""
 
-    memories: list[FoundMemory]
-    newest: list[FoundMemory]
+    memories: list[MemoryResult]
+    newest: list[MemoryResult]
     more: str
     note: str
     also_known_as: list[str]
 
 
-class Remembered(DecisionJson):
+class RememberResult(DecisionJson):
     """`close` are similar memories that were left unchanged."""
 
     close: list[NearJson]
@@ -113,7 +115,7 @@ class MemoryTools:
         until: Until = None,
         author: Author = None,
         kind: OfKind = None,
-    ) -> FoundMemories:
+    ) -> SearchResult:
         """Search what was said and learned before: facts, past messages and summaries of conversations, by
         meaning and words, best first. Use it before you answer about the person, the people around them, or
         earlier conversations. Messages come as excerpts of conversations; lines that begin with ~ were not
@@ -130,12 +132,11 @@ class MemoryTools:
             author=author,
             kind=kind,
         )
-        return cast(FoundMemories, found)
+        return cast(SearchResult, found)
 
-    async def get_recent_memories(self, limit: FewLimit = 10) -> FoundMemories:
-        """The newest facts that were learned, newest first: to catch up, and for "what do you know about
-        me?"."""
-        return cast(FoundMemories, await self.pet.memories.newest(**self._scope(), limit=limit))
+    async def get_recent_memories(self, limit: FewLimit = 10) -> SearchResult:
+        """List the newest facts, newest first: to catch up, and for "what do you know about me?"."""
+        return cast(SearchResult, await self.pet.memories.newest(**self._scope(), limit=limit))
 
     async def remember(
         self,
@@ -145,7 +146,7 @@ class MemoryTools:
         type: Type = "fact",
         importance: Importance = DEFAULT_IMPORTANCE,
         replaces: MemoryId | None = None,
-    ) -> Remembered:
+    ) -> RememberResult:
         """Remember one fact about the person or those around them, not what anybody could look up. Answers
         with what was done (add, merge, replace or ignore) and with what is close to it: if the fact corrects
         one of those, call again with its id as `replaces`."""
@@ -159,7 +160,7 @@ class MemoryTools:
             **self._scope(),
         )
         close = [near_json(memory) for memory in decision.close]
-        return Remembered(**decision_json(decision), close=close)
+        return RememberResult(**decision_json(decision), close=close)
 
     async def forget(self, id: MemoryId, kind: ForgetKind = "memory") -> ForgottenJson:
         """Forget a memory, with what it had replaced, the person's messages that state it and the replies
@@ -193,7 +194,8 @@ class MemoryTools:
     async def list_tasks(
         self, finished: Annotated[bool, Field(description="the finished ones too")] = False
     ) -> Tasks:
-        """What the person has to do or wants to be reminded of, newest first. Times are by their clock."""
+        """List what the person has to do or wants to be reminded of, newest first. Times are by their
+        clock."""
         tasks = await self.pet.tasks.list(**self._scope(), done=finished)
         return Tasks(tasks=_by_their_clock(tasks, await self._zone()))
 
@@ -217,7 +219,7 @@ class MemoryTools:
         return TaskChange(action=change.action, task=task, close=close)
 
     async def context(self) -> UserContext:
-        """The resource `hachi://context`."""
+        """Return the resource `hachi://context`."""
         return await self.pet.people.context(**self._scope())
 
     def _scope(self) -> dict[str, Any]:
@@ -234,7 +236,7 @@ class MemoryTools:
         return (await self.pet.people.context(**self._scope())).zone
 
     async def _memory(self, id: str) -> Memory:
-        """Raises the same NotFound for an unreadable memory as for one that does not exist."""
+        """Return the memory. Raises the same NotFound for an unreadable one as for a missing one."""
         try:
             return await self.pet.memories.get(id, **self._scope())
         except NotFound:

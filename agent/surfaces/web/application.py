@@ -1,4 +1,4 @@
-"""The ASGI application of the pages: a person's console with the traces of their turns, or traces alone."""
+"""Build the ASGI application of the pages: a person's console with their traces, or traces alone."""
 
 import asyncio
 import logging
@@ -17,7 +17,7 @@ from agent.companion import Companion
 from agent.errors import BadInput, HachiError
 from agent.surfaces.http.errors import ApiError, without_command
 from agent.surfaces.http.limits import RequestLimits
-from agent.surfaces.web import remembered, statistics, talk, trace_list, trace_page
+from agent.surfaces.web import memory_pages, statistics, talk, trace_list, trace_page
 from agent.surfaces.web.pages import field_of, go, page, typed_in
 from agent.surfaces.web.sign_in import COOKIE, OtherKey, Visits, require_own_page, require_visit
 from memory.documents.files import MAX_BYTES
@@ -68,7 +68,7 @@ def app(
     visits = Visits(pet, loopback=loopback, person=person)
     made.state.visits, made.state.console = visits, person is not None
     made.state.docs = docs
-    pages = (talk.router, remembered.router) if person is not None else (traces_only,)
+    pages = (talk.router, memory_pages.router) if person is not None else (traces_only,)
     for router in (*pages, trace_list.router, statistics.router, trace_page.router, _visits):
         made.router.routes += router.routes  # as they are: see agent/surfaces/http/routes.py
     made.mount("/static", StaticFiles(packages=[("agent.surfaces.web", "static")]))  # without a key
@@ -139,7 +139,7 @@ async def show_link(request: Request, link: str = "") -> Response:
 
 
 async def _name_and_id(visits: Visits, user: str) -> str:
-    """Return both where they differ: anybody may have the same name."""
+    """Return name and id where they differ: two people may have the same name."""
     name = await visits.name_of(user)
     return name if name == user else f"{name} ({user})"
 
@@ -156,8 +156,8 @@ async def _add_headers(request: Request, answer: Callable[[Request], Awaitable[R
         response = await answer(request)
     except Exception as error:
         id = f"err_{uuid4().hex[:12]}"
-        log.error("%s: something broke inside", id, exc_info=error)
-        response = _error(request, 500, f"Something broke inside; the log has it as {id}.")
+        log.error("%s: internal error", id, exc_info=error)
+        response = _error(request, 500, f"Internal error; the log has it as {id}.")
     response.headers.update(HEADERS)
     return response
 
@@ -166,7 +166,7 @@ async def _add_headers(request: Request, answer: Callable[[Request], Awaitable[R
 
 
 async def _refused(request: Request, error: ApiError) -> HTMLResponse:
-    """The form for a key, if one would help."""
+    """Show what was refused, with the form for a key if one would help."""
     asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
     if request.method == "GET":
         back = asked if request.url.path not in ("/live", "/enter") else "/"
@@ -191,7 +191,7 @@ async def _fault(request: Request, error: Exception) -> HTMLResponse:
     return _error(request, status, message, await typed_in(request))
 
 
-TITLES = {400: "This cannot be done", 404: "Not found", 500: "Something broke", 503: "Not now"}
+TITLES = {400: "This cannot be done", 404: "Not found", 500: "Internal error", 503: "Not now"}
 
 
 def _error(
@@ -201,6 +201,6 @@ def _error(
     typed: Mapping[str, str] = MappingProxyType({}),
     back: str | None = None,
 ) -> HTMLResponse:
-    """The page of an error; with the form for a key if that leads `back` to a page."""
+    """Show an error; with the form for a key if that leads `back` to a page."""
     title = TITLES.get(status, "Refused") if back is None else "Log in"
     return page(request, "refused.html", status=status, title=title, message=message, typed=typed, back=back)

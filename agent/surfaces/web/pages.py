@@ -1,4 +1,4 @@
-"""Reads what a page is asked with, and renders templates. Every value is sanitised, then escaped."""
+"""Read the request of a page, and render templates. Every value is sanitised, then escaped."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -91,7 +91,7 @@ def _harmless(value: Any) -> Any:
 
 
 def shown_time(form: str, time: datetime) -> Markup:
-    """The time in the visitor's zone. While that is unknown, `page.js` writes it anew in the browser's."""
+    """Return the time in the visitor's zone; while that is unknown, `page.js` writes it in the browser's."""
     here = time.astimezone(ZONE.get())
     element = Markup('<time datetime="{}" title="{}"{}>{}</time>')
     anew = Markup("") if ZONE.get() else Markup(' data-form="{}"').format(form)
@@ -121,7 +121,7 @@ def markdown(text: str) -> Markup:
 
 
 def _as_code(found: re.Match[str]) -> str:
-    """The LaTeX as code, on lines of its own if it has several; code as it is."""
+    """Return LaTeX as code, on lines of its own if it has several; code as it is."""
     text = found[0]
     if found["code"] is not None:
         return text
@@ -152,7 +152,7 @@ _TYPED = ("name", "content", "description", "due", "text", "person", "alias")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PageRequest:
     """A request of the person whose console it is."""
 
     request: Request
@@ -162,24 +162,24 @@ class Asked:
     """The fields of the form, those left empty too."""
 
     def field(self, name: str) -> str:
-        """One field of the form, without spaces around it; empty if it is not there."""
+        """Return a field of the form, stripped; empty if it is not there."""
         return _first(self.form, name)
 
     @property
     def searched(self) -> str:
-        """The text in the address that is searched for."""
+        """Return the text that the address searches for."""
         return self.request.query_params.get("text", "").strip()
 
     def page(self, template: str, **values: Any) -> HTMLResponse:
         return page(self.request, template, **values)
 
 
-async def _asked(request: Request) -> Asked:
+async def _asked(request: Request) -> PageRequest:
     user = visitor_of(request).user or ""
-    return Asked(request, request.app.state.pet, user, await form_of(request))
+    return PageRequest(request, request.app.state.pet, user, await form_of(request))
 
 
-Here = Annotated[Asked, Depends(_asked)]
+Here = Annotated[PageRequest, Depends(_asked)]
 
 
 def go(to: str) -> RedirectResponse:
@@ -188,7 +188,7 @@ def go(to: str) -> RedirectResponse:
 
 
 async def form_of(request: Request) -> dict[str, list[str]]:
-    """The fields of the form, those left empty too; none of one with files. Raises BadInput for more than
+    """Return the fields of the form, empty ones too; none of a form with files. Raises BadInput for more than
     `MOST_FIELDS`, or `MAX_FORM` characters."""
     if "multipart" in request.headers.get("content-type", ""):
         return {}
@@ -202,12 +202,12 @@ async def form_of(request: Request) -> dict[str, list[str]]:
 
 
 async def field_of(request: Request, name: str) -> str:
-    """One field of a form, without spaces around it; empty if it is not there."""
+    """Return a field of a form, stripped; empty if it is not there."""
     return _first(await form_of(request), name)
 
 
 async def typed_in(request: Request) -> dict[str, str]:
-    """What a person typed into a form that was refused, so that the page can give it back."""
+    """Return what a person typed into a form that was refused, so that the page can show it again."""
     if request.method != "POST" or request.url.path in ("/enter", "/leave"):
         return {}
     with suppress(BadInput):

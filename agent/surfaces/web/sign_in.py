@@ -1,6 +1,7 @@
-"""Controls access to the pages, and tells whose they are. Browsers enter a key in a form, which sets a
-cookie; other clients send it as a bearer token. Keys are checked as in the HTTP API: until the first key is
-created, a server that only this machine can reach needs none.
+"""Admit visitors of the pages, and tell whose pages they see.
+
+Browsers enter a key in a form, which sets a cookie; other clients send it as a bearer token. Keys are checked
+as in the HTTP API: until the first key is created, a server that only this machine can reach needs none.
 
 A cookie is a token that names its key and is signed with what the database stores of that key, its digest. So
 every process on the database accepts it, also after a restart, and it ends with the key; nothing of the key
@@ -47,7 +48,7 @@ _VISITOR = "hachi.visitor"
 
 
 class OtherKey(ApiError):
-    """Another key, or a name beside it, would open the page."""
+    """Raised where another key, or a name beside it, would open the page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +114,7 @@ class Visits:
         """Return what a link says. Raises ApiError if it is not valid."""
         link = await read_link(self._pet, token) if self._person else None
         if link is None:
-            message = (
-                "This link is not valid any more; ask for another." if token else "A key opens this page."
-            )
+            message = "This link has expired; ask for another." if token else "A key opens this page."
             raise ApiError(401, "invalid_link", message)
         return link
 
@@ -126,7 +125,7 @@ class Visits:
         if await self.visiting(request) == link.user:  # pressed twice, or here already
             return response
         if not await use_link(self._pet, link):
-            raise ApiError(401, "invalid_link", "This link was used already; ask for another.")
+            raise ApiError(401, "invalid_link", "This link has been used; ask for another.")
         cookie = await signed_for(self._pet, link.user, COOKIE, LINK_VISIT)
         self._keep(cookie, LINK_VISIT, request, response)
         return response

@@ -1,4 +1,4 @@
-"""Statistics of turns on a page: charts by day, and tables by person, model and surface."""
+"""Show statistics of turns: charts by day, and tables by person, model and surface."""
 
 from datetime import timedelta
 from typing import Any
@@ -23,7 +23,7 @@ router = APIRouter(dependencies=[Depends(require_visit)])
 
 @router.get("/statistics")
 async def statistics(request: Request) -> HTMLResponse:
-    """`?since=7d`: of everybody for an admin, else of the visitor's own turns."""
+    """Show the statistics since `?since=7d`: everybody's for an admin, else the visitor's."""
     pet, visitor = request.app.state.pet, visitor_of(request)
     written = request.query_params.get("since", "").strip()
     since = read_since(written, pet.clock()) if written else pet.clock() - USUAL

@@ -1,4 +1,4 @@
-"""Talking: the page with the conversation, and the answer as it is written."""
+"""Show the conversation, and the answer as it is written."""
 
 import json
 from collections import defaultdict
@@ -12,8 +12,8 @@ from starlette.responses import Response, StreamingResponse
 
 from agent.companion import Companion
 from agent.errors import HachiError
-from agent.surfaces.web.pages import Asked, Here, go, markdown, render
-from agent.surfaces.web.remembered import candidates, told, turn_of
+from agent.surfaces.web.memory_pages import candidates, receipts_page, turn_of
+from agent.surfaces.web.pages import Here, PageRequest, go, markdown, render
 from agent.surfaces.web.sign_in import require_visit
 from agent.types import Reply, TurnRequest
 from memory.errors import NotFound
@@ -39,7 +39,7 @@ router = APIRouter(dependencies=[Depends(require_visit)])
 
 @router.get("/")
 async def talk(here: Here) -> Response:
-    """The private conversation."""
+    """Show the private conversation."""
     try:
         one = await here.pet.conversations.get(_own(here), user=here.user)
     except NotFound:
@@ -61,7 +61,7 @@ async def say(here: Here) -> Response:
 
 @router.get("/conversations")
 async def conversations(here: Here) -> Response:
-    """All conversations, from whichever client."""
+    """Show all conversations, of every client, with their summaries."""
     cursor = here.request.query_params.get("cursor")
     found = await here.pet.conversations.list(user=here.user, limit=CONVERSATIONS, cursor=cursor)
     return here.page("console/conversations.html", found=found, own=_own(here))
@@ -69,14 +69,16 @@ async def conversations(here: Here) -> Response:
 
 @router.get("/conversations/{id:path}")
 async def conversation(here: Here, id: str) -> Response:
-    """One of them, from its newest messages back, or from before one of them."""
+    """Show a conversation with its summary, from its newest messages back, or from before one of them."""
     before = here.request.query_params.get("before")
     return await _page(here, await here.pet.conversations.get(id, user=here.user), before)
 
 
 @router.post("/conversations/forget")
 async def forget_conversation(here: Here) -> Response:
-    return told(here, [await here.pet.conversations.forget_conversation(here.field("id"), user=here.user)])
+    return receipts_page(
+        here, [await here.pet.conversations.forget_conversation(here.field("id"), user=here.user)]
+    )
 
 
 @router.get("/messages/{id}/why")
@@ -88,12 +90,12 @@ async def why(here: Here, id: str) -> Response:
     return go(f"/traces/{turn.id}")
 
 
-def _own(here: Asked) -> str:
-    """The id of the private conversation that the page goes on with."""
+def _own(here: PageRequest) -> str:
+    """Return the id of the private conversation that the page continues."""
     return TurnRequest("", here.user, here.pet.clock()).conversation_id
 
 
-async def _page(here: Asked, one: Conversation | None, before: str | None = None) -> Response:
+async def _page(here: PageRequest, one: Conversation | None, before: str | None = None) -> Response:
     newest = await here.pet.conversations.list(user=here.user, limit=BESIDE)
     shown = await _said(here.pet, here.user, one.id, before) if one else {"messages": [], "earlier": None}
     talks = before is None and (one is None or one.id == _own(here))
@@ -101,8 +103,8 @@ async def _page(here: Asked, one: Conversation | None, before: str | None = None
 
 
 async def _said(pet: Companion, user: str, conversation: str, before: str | None = None) -> dict[str, Any]:
-    """Messages of a conversation, oldest first; what was learned from each, and what it asks to forget; and
-    the message before which the earlier ones stand."""
+    """Return the messages of a conversation, oldest first, what was learned from each and what it asks to
+    forget, and the message before which the earlier ones are."""
     found = await pet.conversations.messages(
         user=user, limit=MESSAGES_SHOWN + 1, before=before, conversation=conversation
     )
@@ -120,8 +122,8 @@ async def _said(pet: Companion, user: str, conversation: str, before: str | None
 
 
 async def _answer(pet: Companion, user: str, text: str) -> AsyncIterator[str]:
-    """The answer while it grows; then both messages as the page shows them, twice: at once, and with what
-    was learned from them."""
+    """Yield the answer while it grows; then both messages as the page shows them, twice: at once, and with
+    what was learned from them."""
     said, due = "", 0.0
     try:
         async with pet.stream(text, user=user) as stream:
@@ -139,7 +141,7 @@ async def _answer(pet: Companion, user: str, text: str) -> AsyncIterator[str]:
 
 
 async def _turn(pet: Companion, user: str, reply: Reply) -> str:
-    """The reply and the message before it, as the page shows them."""
+    """Return the reply and the message before it, as the page shows them."""
     said = await _said(pet, user, str(reply.conversation))
     end = next((at for at, one in enumerate(said["messages"], 1) if one.id == reply.message_id), 0)
     said["messages"] = said["messages"][max(0, end - 2) : end]

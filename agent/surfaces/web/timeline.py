@@ -1,4 +1,4 @@
-"""Lays out a trace as rows on a time scale: each span of its tree has a bar."""
+"""Lay out a trace as rows on a time scale: each span of its tree has a bar."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class SpanTree:
 
     @property
     def ticks(self) -> list[tuple[float, float]]:
-        """The position and seconds of each mark on the scale."""
+        """Return the position and seconds of each mark on the scale."""
         return [(WIDTH * part, self.length * part) for part in (0.0, 0.25, 0.5, 0.75)]
 
 

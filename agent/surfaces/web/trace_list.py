@@ -1,4 +1,4 @@
-"""The list of traces with its filters, and its live updates."""
+"""Show the list of traces with its filters, and its live updates."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
@@ -44,7 +44,7 @@ class Query:
 
     @property
     def before(self) -> str | None:
-        """The id of the trace below which the page begins."""
+        """Return the id of the trace below which the page begins."""
         return self.fields.get("before")
 
     @property
@@ -76,7 +76,7 @@ def _fields(parameters: Mapping[str, str]) -> dict[str, str]:
 
 @router.get("/traces")
 async def newest(request: Request) -> HTMLResponse:
-    """Newest first. With filters that cannot be read, the form with what is wrong."""
+    """Show traces, newest first; for filters that cannot be read, the form with the error."""
     now = request.app.state.clock()
     wrong, status = "", 200
     try:
@@ -98,7 +98,7 @@ async def _page_of(traces: Traces, query: Query, now: datetime) -> tuple[list[Su
 
 @router.get("/live")
 async def live(request: Request) -> EventSourceResponse:
-    """Each trace that begins or changes, as a row of the list."""
+    """Stream each trace that begins or changes, as a row of the list."""
     state = request.app.state
     query = read_query(request.query_params, state.clock(), visitor_of(request))
     return EventSourceResponse(live_rows(state.traces, query, state.clock, state.stopping))

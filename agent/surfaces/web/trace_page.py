@@ -1,4 +1,4 @@
-"""One trace: its page, the pane of a span, and downloads in other formats; and two traces side by side."""
+"""Show a trace, the pane of a span, downloads in other formats, and two traces side by side."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -84,37 +84,37 @@ async def show(request: Request, whole: Whole, trees: Trees, chosen: Chosen) -> 
 
 @router.get("/traces/{id}/pane")
 async def show_pane(request: Request, whole: Whole, chosen: Chosen) -> HTMLResponse:
-    """The pane alone, for scripts that replace it."""
+    """Return the pane alone, for scripts that replace it."""
     return page(request, "pane.html", trace=whole.trace, chosen=chosen)
 
 
 @router.get("/traces/{id}/text")
 async def span_as_text(chosen: Chosen) -> Response:
-    """The chosen span and all below it, uncut."""
+    """Return the chosen span and all below it as text, uncut."""
     return _text("\n".join(map(str, drawn(chosen.node))))
 
 
 @router.get("/traces/{id}/value")
 async def span_as_json(chosen: Chosen) -> Response:
-    """The chosen span and all below it."""
+    """Return the chosen span and all below it as JSON."""
     return _json(span_json(chosen.node.span) if chosen.node.span else {})
 
 
 @router.get("/traces/{id}/json")
 async def as_json(whole: Whole) -> Response:
-    """As `hachi traces export` writes it."""
+    """Return the trace as `hachi traces export` writes it."""
     return _json(trace_json(whole))
 
 
 @router.get("/traces/{id}/markdown")
 async def as_markdown(whole: Whole) -> Response:
-    """As `hachi traces export --format md` writes it."""
+    """Return the trace as `hachi traces export --format md` writes it."""
     return _text(harmless(markdown(whole)))
 
 
 @router.get("/traces/{id}/why")
 async def why_given(request: Request, whole: Whole, text: str = "") -> HTMLResponse:
-    """`?text=…`: why the model was given what fits, or was not."""
+    """Explain why the model was given memories that match `?text=…`, or was not."""
     pet, visitor, text, wrong = request.app.state.pet, visitor_of(request), text.strip()[:500], ""
     asked = Question(pet.clock(), None if visitor.admin else visitor.user, whole.trace)
     try:
@@ -152,7 +152,7 @@ async def as_test(request: Request, whole: Whole) -> Response:
 
 @router.get("/compare")
 async def compare(request: Request) -> HTMLResponse:
-    """`?id=…&id=…`: the earlier of the two first."""
+    """Compare the traces `?id=…&id=…`, the earlier one first."""
     ids = [id.strip() for id in request.query_params.getlist("id") if id.strip()]
     if len(ids) != 2:
         raise BadInput("choose two traces to compare")

@@ -1,4 +1,4 @@
-"""Shows the differences between two texts word by word, with a little of the text around them."""
+"""Compare two texts word by word, with a little of the text around each difference."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -31,6 +31,7 @@ ROUTES = {
         GET {PERSON}/messages, DELETE {PERSON}/messages/{{id}}, GET {PERSON}/tasks, POST {PERSON}/tasks,
         PATCH {PERSON}/tasks/{{id}}, DELETE {PERSON}/tasks/{{id}}, GET {PERSON}/context,
         PUT {PERSON}/context/{{field}}, DELETE {PERSON}/context/{{field}}, GET {PERSON}/export,
+        GET {PERSON}/check-ins, PUT {PERSON}/check-ins, DELETE {PERSON}/check-ins/{{id}},
         DELETE {PERSON}, GET {PERSON}/knowledge, GET {PERSON}/knowledge/search, POST {PERSON}/knowledge,
         PUT {PERSON}/knowledge/files/{{name}}, DELETE {PERSON}/knowledge/{{id}},
         GET {PERSON}/conversations, GET {PERSON}/conversations/{{id:path}},
@@ -50,7 +51,7 @@ ROUTES = {
         POST /documents/{id}/remove, GET /traces, GET /live, GET /statistics, GET /traces/{id},
         GET /traces/{id}/pane, GET /traces/{id}/text, GET /traces/{id}/value, GET /traces/{id}/json,
         GET /traces/{id}/markdown, GET /traces/{id}/why, POST /traces/{id}/replay, POST /traces/{id}/test,
-        GET /compare, GET /conversations, GET /conversations/{id:path}, POST /conversations/forget""",
+        POST /check-ins, GET /compare, GET /conversations, GET /conversations/{id:path}, POST /conversations/forget""",
 }
 KEYS = "none wrong ana's ben's ben's:ana service service:ben token forged operator operator:ben".split()
 """What is shown: whose key, and after the colon whom a header names. Each asks for what is Ben's."""

@@ -1,4 +1,4 @@
-"""`hachi chat`: a conversation at a terminal (`terminal.py`), otherwise one message a line."""
+"""`hachi chat`: talk at a terminal (`terminal.py`), or read one message a line."""
 
 import asyncio
 import sys
@@ -117,7 +117,7 @@ class _Turn:
         self.confirm: Confirm | None = None
 
     async def take(self, text: str) -> "Reply":
-        """Take one turn with its background work, and print the reply."""
+        """Take a turn with its background work, and print the reply."""
         pet, json = self._pet, self._json
         if self._streamed:
             from agent.surfaces.cli.chat.markdown import print_turn

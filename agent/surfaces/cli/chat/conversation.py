@@ -1,5 +1,5 @@
-"""A conversation, line by line: a line is a message, a command such as `/memories`, or the answer to the
-question what is to be forgotten, or whether a call is to be run."""
+"""Take each line of a chat: as a message, a command such as `/memories`, or the answer to what is to be
+forgotten, or whether a call is to be run."""
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
@@ -69,9 +69,9 @@ class Conversation:
     user: str
     place: str
     turn: Callable[[str], Awaitable["Reply"]]
-    """Takes a turn and shows the reply."""
+    """Take a turn and show the reply."""
     tell: Callable[[Sequence[Forgotten]], object] | None = None
-    """Shows receipts; None is for people."""
+    """Show receipts; None shows them to people."""
     asked: tuple[ForgetCandidate, ...] = ()
     """What the next line may say to forget."""
     proposed: "tuple[ProposedCall, ...]" = ()

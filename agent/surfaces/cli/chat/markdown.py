@@ -1,4 +1,4 @@
-"""Shows Markdown at a terminal while it is written."""
+"""Show Markdown at a terminal while it is written."""
 
 from typing import TYPE_CHECKING
 
@@ -45,7 +45,7 @@ async def print_turn(
 
 
 def end_of_finished_blocks(text: str) -> int:
-    """The position after the last blank line that is in no fenced code."""
+    """Return the position after the last blank line outside fenced code."""
     position = end = 0
     fence = ""
     for line in text.splitlines(keepends=True):
@@ -61,7 +61,7 @@ def end_of_finished_blocks(text: str) -> int:
 
 
 def rendered(text: str) -> Markdown:
-    """Markdown with its line breaks, as chats show it; HTML stays text."""
+    """Render Markdown with its line breaks, as chats show it; HTML stays text."""
     shown = Markdown("", hyperlinks=False)
     shown.parsed = _PARSER.parse(text)
     for block in shown.parsed:

@@ -1,4 +1,4 @@
-"""The conversation at a terminal: a prompt with history, a spinner, then the text while it is written."""
+"""Talk at a terminal: a prompt with history, a spinner, then the text while it is written."""
 
 import asyncio
 import signal
@@ -45,7 +45,7 @@ async def converse(pet: "Companion", session: Session, user: str, place: str) ->
     loading: list[asyncio.Task[Runtime]] = []
 
     def load(_: object) -> None:
-        """The runtime takes seconds to load: begin while the person types. A turn loads it if this fails."""
+        """Load the runtime while the person types: it takes seconds. A turn loads it if this fails."""
         if not loading:
             loading.append(asyncio.create_task(pet.runtime()))
 
@@ -78,7 +78,7 @@ async def converse(pet: "Companion", session: Session, user: str, place: str) ->
 
 
 def _keys() -> KeyBindings:
-    """Enter sends, also where several lines were typed or pasted; Alt-Enter begins a new line."""
+    """Return the keys: Enter sends, also several lines; Alt-Enter begins a new one."""
     keys = KeyBindings()
     keys.add("enter")(lambda event: event.current_buffer.validate_and_handle())
     keys.add("escape", "enter")(lambda event: event.current_buffer.insert_text("\n"))
@@ -91,7 +91,7 @@ async def _ring(_: Reminder, text: str) -> bool:
 
 
 class ChatHistory(FileHistory):
-    """What was typed, kept between conversations. If the file cannot be used, chat goes on without it."""
+    """Stores what was typed for the next chat. If the file cannot be used, chat goes on without it."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(str(path))

@@ -43,12 +43,12 @@ class Check:
 
 
 class Unchecked(Exception):
-    """Says why a part cannot be checked."""
+    """Raised with the reason why a part cannot be checked."""
 
 
 @dataclass
 class Checkup:
-    """The checks. Each returns what it found, or an empty text where there is nothing to check."""
+    """Holds what the checks open. A check returns a line, or an empty text where it does not apply."""
 
     session: Session
     settings: "Settings"
@@ -61,7 +61,7 @@ class Checkup:
     _pet: "Companion | None" = None
 
     async def run(self) -> AsyncIterator[Check]:
-        """Yield what was found of each part that there is."""
+        """Yield the result of each check that applies."""
         timeouts = {"database": OPEN_TIMEOUT, "fallback model": None, "call": None}
         async with self._opened:
             for name, check in {
@@ -113,8 +113,7 @@ class Checkup:
         return ""
 
     async def _work(self) -> str:
-        """Raises MemoryFault with what to do where work was given up, ends its process each time, or is
-        late."""
+        """Count the jobs. Raises MemoryFault where one was given up, crashes its process, or is late."""
         from agent.background.consolidation_budget import ConsolidationBudget
         from memory.sql.hidden import ended
         from memory.sql.jobs.job import SUSPECT
@@ -157,7 +156,7 @@ class Checkup:
         return await self._pet.admin.health.embed()
 
     async def _index(self) -> str:
-        """Raises MemoryFault where somebody has more than the index in this process may hold."""
+        """Count the entries. Raises MemoryFault where a person has more messages than fit into the index."""
         if self._bundled:
             memory, messages = self.settings.index_memory * 1_000_000, self.counts.get("messages", 0)
             database = self._require_database()
@@ -182,7 +181,7 @@ class Checkup:
         return self._database
 
     async def _settings(self) -> str:
-        """Raises SettingsError for what is misspelt, and for a persona or a tool that cannot be loaded."""
+        """Load the persona and the tools. Raises SettingsError for these, and for a misspelt setting."""
         from agent.settings import misspelt
 
         if unread := misspelt():
@@ -215,7 +214,7 @@ class Checkup:
         return await asyncio.gather(*(_run(f"mcp {one.name}", one.described, None) for one in servers))
 
     async def _disk(self) -> str:
-        """Raises MemoryFault where little room is left."""
+        """Measure the data folder. Raises MemoryFault where the disk is nearly full."""
         home, free = self.settings.home, shutil.disk_usage(self.settings.home).free
         files = [home / name for name in FILES_SHOWN if (home / name).exists()]
         parts = ", ".join(f"{file.name} {_megabytes(file.stat().st_size)}" for file in files)

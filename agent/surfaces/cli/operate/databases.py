@@ -1,4 +1,4 @@
-"""`hachi migrate`, `backup`, `restore` and `move`: all that is kept, whoever's it is."""
+"""`hachi migrate`, `backup`, `restore` and `move`: the whole database."""
 
 import asyncio
 from collections.abc import Callable

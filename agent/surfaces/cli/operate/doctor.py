@@ -1,4 +1,4 @@
-"""`hachi doctor`: what is wrong, what is configured, and what is there."""
+"""`hachi doctor`: show faults, settings, versions and counts."""
 
 import platform
 from dataclasses import asdict

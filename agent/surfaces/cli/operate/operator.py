@@ -1,4 +1,4 @@
-"""`hachi stats`, `purge`, `reindex`, `keys` and `jobs`: for the operator."""
+"""`hachi stats`, `purge`, `reindex`, `keys` and `jobs`: commands of the operator."""
 
 from collections import Counter
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""`hachi serve`, `mcp`, `discord`, `slack` and `traces serve`: what runs until it is stopped."""
+"""`hachi serve`, `worker`, `console`, `mcp`, `discord`, `slack`, `traces serve`: run until stopped."""
 
 import asyncio
 import logging

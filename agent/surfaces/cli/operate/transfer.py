@@ -1,4 +1,4 @@
-"""`hachi memories export`, `import` and `erase`: all that is kept of a person."""
+"""`hachi memories export`, `import` and `erase`: all data of a person."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""OpenAI's chat API: `POST /v1/chat/completions`, whole and streamed."""
+"""Answer `POST /v1/chat/completions`, whole and streamed."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ from agent.surfaces.http.openai_api.completion import (
     Completion,
 )
 from agent.surfaces.http.openai_api.messages import parse_messages
-from agent.surfaces.http.openai_api.open_webui import Where, said_in_channel, where
+from agent.surfaces.http.openai_api.open_webui import TurnScope, scope_of, text_in_channel
 from agent.surfaces.http.openai_api.response_events import ResponseEvents
 from agent.surfaces.http.pictures import fitting
 from agent.surfaces.http.routes import api_routes
@@ -103,7 +103,7 @@ async def answer(
         raise forbidden("reads: only a service's key may say what the person can read")
     if caller.service:
         metrics.note_person(pet, user)
-    here = where(caller.chat or asked.chat, user, caller)
+    here = scope_of(caller.chat or asked.chat, user, caller)
     kept_here = bool(here.user and (asked.kept_here or not here.place.private))
     if asked.response_format:  # in a thread: a schema may take long to check
         client = await asyncio.to_thread(asked.client_turn, given, kept_here=kept_here)
@@ -125,7 +125,7 @@ async def answer(
         return EventSourceResponse(iter(events), sep="\n", ping=PING)
     text = given.text
     if not here.place.private:
-        text = said_in_channel(text, caller.author or "User", given.instructions)
+        text = text_in_channel(text, caller.author or "User", given.instructions)
     turn: dict[str, Any] = {
         "user": here.user,
         "place": here.place,
@@ -145,7 +145,7 @@ async def answer(
     return JSONResponse(writer.whole(reply.message, reply))
 
 
-def _links(pet: Companion, here: Where, request: Request) -> Ending | None:
+def _links(pet: Companion, here: TurnScope, request: Request) -> Ending | None:
     """Return what ends an answer to a person in private: links to their pages, where they asked to forget
     something, or what is remembered of them."""
     # never the request's `Host`, which anybody may set

@@ -1,4 +1,4 @@
-"""The body of OpenAI's chat completions: what it asks of the answer."""
+"""Read the body of a chat completion: what it asks of the answer."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
@@ -12,14 +12,14 @@ from agent.surfaces.http.limits import (
     MOST_MESSAGES,
     MOST_STOPS,
     MOST_TOOLS,
-    Free,
+    FreeObject,
     Id,
     StopText,
     Text,
     sendable,
 )
 from agent.surfaces.http.openai_api.completion import example
-from agent.surfaces.http.openai_api.messages import ChatInput, ChatMessage, Function, Open
+from agent.surfaces.http.openai_api.messages import ChatInput, ChatMessage, Function, LenientBody
 from agent.turn.client.json_schema import check_schema
 from agent.types.client import AnswerForm, ClientTool, ClientTurn, Sampling
 
@@ -44,10 +44,10 @@ REFUSED = {
 }
 
 
-class FunctionTool(Open):
+class FunctionTool(LenientBody):
     name: Annotated[str, Field(pattern=TOOL_NAME)]
     description: Text | None = None
-    parameters: Free | None = None
+    parameters: FreeObject | None = None
 
     def offered(self) -> ClientTool:
         """Return the tool for a turn."""
@@ -55,14 +55,14 @@ class FunctionTool(Open):
         return ClientTool(self.name, self.description or "", self.parameters or nothing)
 
 
-class NewTool(Open):
+class NewTool(LenientBody):
     """A tool of the client."""
 
     type: Literal["function"]
     function: FunctionTool
 
 
-class Choice(Open):
+class Choice(LenientBody):
     """A tool that has to be called, or the tools of which one may or has to be, as either API writes them."""
 
     name: Id = ""
@@ -77,24 +77,24 @@ class Choice(Open):
 
     @property
     def allowed(self) -> frozenset[str] | None:
-        """The names of the tools that may be called; None for all."""
+        """Return the names of the tools that may be called; None for all."""
         tools = (self.allowed_tools or self).tools
         return None if tools is None else frozenset(one.tool for one in tools)
 
 
-class JsonSchema(Open):
+class JsonSchema(LenientBody):
     name: Id = "answer"
-    schema_: Free | None = Field(default=None, alias="schema")
+    schema_: FreeObject | None = Field(default=None, alias="schema")
     strict: bool | None = None
 
 
-class ResponseFormat(Open):
+class ResponseFormat(LenientBody):
     type: Literal["text", "json_object", "json_schema"]
     json_schema: JsonSchema | None = None
 
     @property
     def form(self) -> AnswerForm | None:
-        """The form of the answer. Raises BadInput if the schema is missing or is none."""
+        """Return the form of the answer. Raises BadInput for a missing or invalid schema."""
         given = self.json_schema or JsonSchema()
         if self.type != "json_schema":
             return AnswerForm(given.name) if self.type == "json_object" else None
@@ -110,11 +110,11 @@ Verbosity = Literal["low", "medium", "high"]
 ToolChoice = Literal["none", "auto", "required"]
 
 
-class StreamOptions(Open):
+class StreamOptions(LenientBody):
     include_usage: bool | None = None
 
 
-class Conversation(Open):
+class Conversation(LenientBody):
     id: Id
 
 
@@ -130,7 +130,7 @@ class Parameters(BaseModel):
     parallel_tool_calls: bool | None = None
     user: str | None = Field(default=None, max_length=MAX_NAME, description=NAMES_THE_PERSON)
     safety_identifier: str | None = Field(default=None, max_length=MAX_NAME, description=NAMES_THE_PERSON)
-    metadata: Free | None = Field(
+    metadata: FreeObject | None = Field(
         default=None, description="Its `chat_id` or `conversation_id` names the conversation."
     )
     conversation: Id | Conversation | None = Field(
@@ -149,13 +149,13 @@ class Parameters(BaseModel):
 
     @property
     def kept_here(self) -> str:
-        """The client's name for a conversation whose history is kept here; empty if it names none."""
+        """Return the client's name for a conversation whose history Hachi stores; empty if it names none."""
         here = self.conversation.id if isinstance(self.conversation, Conversation) else self.conversation
         return (here or "").strip()
 
     @property
     def chat(self) -> str | None:
-        """The client's name for the conversation."""
+        """Return the client's name for the conversation."""
         given = self.metadata or {}
         named = str(self.kept_here or given.get("chat_id") or given.get("conversation_id") or "").strip()
         if len(named) > MAX_CHAT:

@@ -1,4 +1,4 @@
-"""OpenAI's chat completions: the response, with the memories that are added to it."""
+"""Write chat completions, with the memories that were used."""
 
 import json
 from collections.abc import Iterator

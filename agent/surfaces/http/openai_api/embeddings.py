@@ -1,4 +1,4 @@
-"""OpenAI's embeddings, by the embedder that is set up."""
+"""Answer `POST /v1/embeddings` by the embedder that is configured."""
 
 import base64
 from typing import Annotated, Any, Literal

@@ -1,4 +1,4 @@
-"""The messages of a chat, as OpenAI's clients send them: what was said, called and asked for."""
+"""Read the messages of a chat, as OpenAI's clients send them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,17 +22,17 @@ MAX_SHOWN = 4 * MAX_MESSAGE
 """Characters of the last message with the template that a client puts around it."""
 
 
-class Open(BaseModel):
+class LenientBody(BaseModel):
     """Accepts the fields of OpenAI's API that are not named here; they change nothing."""
 
     model_config = ConfigDict(extra="allow")
 
 
-class ImageUrl(Open):
+class ImageUrl(LenientBody):
     url: limits.ImageUrl
 
 
-class Part(Open):
+class Part(LenientBody):
     type: Id = "text"
     text: Text | None = None
     refusal: Text | None = None
@@ -40,12 +40,12 @@ class Part(Open):
 
     @property
     def words(self) -> str | None:
-        """The text, or what a model said in refusing."""
+        """Return the text, or that of a model's refusal."""
         return self.refusal if self.type == "refusal" else self.text
 
     @property
     def image(self) -> str | None:
-        """The URL of an image; None for text. Raises BadInput for anything else."""
+        """Return the URL of an image; None for text. Raises BadInput for anything else."""
         url = self.image_url.url if isinstance(self.image_url, ImageUrl) else self.image_url
         if self.type in ("image_url", "input_image") and url:
             return url
@@ -57,17 +57,17 @@ class Part(Open):
 Content = Text | Annotated[list[Part], Field(max_length=MOST_PARTS)]
 
 
-class Function(Open):
+class Function(LenientBody):
     name: Id
     arguments: Text = ""
 
 
-class ToolCall(Open):
+class ToolCall(LenientBody):
     id: CallId
     function: Function
 
 
-class ChatMessage(Open):
+class ChatMessage(LenientBody):
     """One message of the conversation that the client sends."""
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
@@ -78,7 +78,7 @@ class ChatMessage(Open):
 
     @property
     def text(self) -> str:
-        """The text parts of the content. Of images alone it says so."""
+        """Return the text parts of the content. Of images alone it says so."""
         if isinstance(self.content, list):
             told = "\n".join(part.words for part in self.content if part.words).strip()
             return told or (AN_IMAGE if self.images else "")
@@ -86,13 +86,13 @@ class ChatMessage(Open):
 
     @property
     def images(self) -> tuple[str, ...]:
-        """The URLs of the images. Raises BadInput for what is neither text nor an image."""
+        """Return the URLs of the images. Raises BadInput for what is neither text nor an image."""
         parts = self.content if isinstance(self.content, list) else ()
         return tuple(url for url in [part.image for part in parts] if url)
 
     @property
     def items(self) -> Iterator[Item]:
-        """What it adds to the conversation."""
+        """Yield what it adds to the conversation."""
         if self.role == "tool":
             yield ResultItem(self.tool_call_id or "", self.text)
             if self.images:

@@ -1,4 +1,4 @@
-"""OpenAI's list of models."""
+"""Answer `GET /v1/models`."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Open WebUI's own ways: its names of chats and channels, what it asks for itself, and its templates."""
+"""Read what only Open WebUI sends: names of chats and channels, tasks of its own, and templates."""
 
 import re
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ CHANNELS = "open-webui"
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class TurnScope:
     user: str | None
     """Who speaks; None: the turn is anonymous, so nothing is read for it and nothing of it is kept."""
     place: Place = PRIVATE
@@ -39,16 +39,16 @@ class Where:
     """The id of the named conversation."""
 
 
-def where(name: str | None, user: str | None, caller: Caller) -> Where:
+def scope_of(name: str | None, user: str | None, caller: Caller) -> TurnScope:
     """Return where the user speaks. Raises ApiError for a channel that a user's key names: only a service can
     tell that they are in it."""
     if caller.program or (name and name.startswith(TEMPORARY)):
-        return Where(None)
+        return TurnScope(None)
     if name and name.startswith(CHANNEL):
         if not caller.service:
             raise forbidden("a channel is a place where others talk too: only a service's key may name it")
-        return Where(user, Place((CHANNELS, name.removeprefix(CHANNEL))))
-    return Where(user, PRIVATE, conversation_id(user, name))
+        return TurnScope(user, Place((CHANNELS, name.removeprefix(CHANNEL))))
+    return TurnScope(user, PRIVATE, conversation_id(user, name))
 
 
 def name_of(conversation: str) -> str:
@@ -80,12 +80,12 @@ def below_documents(text: str) -> str:
 
 
 def below_files(text: str) -> str:
-    """Return what the person said below the list of files that Open WebUI begins a message with."""
+    """Return the text below the list of files that Open WebUI begins a message with."""
     _, ends, told = text.partition(_FILES_END)
     return told.strip() or text if ends and text.startswith(_FILES) else text
 
 
-def said_in_channel(text: str, author: str, instructions: str) -> str:
+def text_in_channel(text: str, author: str, instructions: str) -> str:
     """Return what the person wrote: Open WebUI begins it with their name, and makes of a mention of the model
     its name, which it tells in the instructions."""
     told = text.removeprefix(f"{author}: ")

@@ -1,4 +1,4 @@
-"""Writes a response of OpenAI's Responses API, whole or as the events of a stream."""
+"""Write a response of OpenAI's Responses API, whole or as the events of a stream."""
 
 import json
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ class ResponseEvents:
 
     @property
     def origins(self) -> tuple[str, ...]:
-        """The response's name, for `previous_response_id`."""
+        """Return the response's name, for `previous_response_id`."""
         return (f"response:{self.id}",)
 
     def whole(self, text: str, reply: Reply | None = None) -> Json:

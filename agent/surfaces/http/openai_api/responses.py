@@ -1,4 +1,4 @@
-"""OpenAI's Responses API: `POST /v1/responses`. A request is read as a chat completion's."""
+"""Answer `POST /v1/responses`, each request read as a chat completion's."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial

@@ -1,1 +1,1 @@
-"""The REST API: what is remembered, documents, and what is kept of a person."""
+"""Answer the REST API: memories, documents, and the data of a person."""

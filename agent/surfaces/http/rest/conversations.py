@@ -1,5 +1,4 @@
-"""Routes for a person's conversations, from whichever client. An id holds marks that an address keeps for
-itself: encode it whole."""
+"""Answer `/api/users/{user}/conversations`. Ids hold characters that an address reserves: encode them."""
 
 from typing import Annotated
 

@@ -1,5 +1,7 @@
-"""Routes for the documents of a person, of a place, and of everybody. Clients send the content: a path would
-read the server's own disk."""
+"""Answer for the documents of a person, of a place, and of everybody.
+
+Clients send the content: a path would read the server's own disk.
+"""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -13,7 +15,7 @@ from starlette.responses import Response
 from agent.companion import Companion
 from agent.surfaces.http.authentication import Authenticated, Pet, require_admin
 from agent.surfaces.http.errors import forbidden, not_found
-from agent.surfaces.http.limits import Strict
+from agent.surfaces.http.limits import StrictBody
 from agent.surfaces.http.openai_api.completion import example
 from agent.surfaces.http.rest.users import User
 from agent.surfaces.http.routes import api_routes
@@ -44,7 +46,7 @@ FILE_BODY = {
 }
 
 
-class NewDocument(Strict):
+class NewDocument(StrictBody):
     """A document as text."""
 
     model_config = example({"name": "travel.md", "text": "# Travel\n\nThe office pays for train tickets."})

@@ -1,5 +1,7 @@
-"""Routes for the memories of a session, which is a person, or one of their conversations: another address of
-what they may read in private."""
+"""Answer `/api/sessions/{sessionId}/memories`: an alias of a person's memories, in shapes of its own.
+
+A session is a person, or one of their conversations.
+"""
 
 import re
 from datetime import datetime
@@ -13,7 +15,7 @@ from starlette.responses import Response
 from agent.companion import Companion
 from agent.surfaces.http.authentication import Authenticated, Pet
 from agent.surfaces.http.errors import ApiError, not_found
-from agent.surfaces.http.limits import Strict
+from agent.surfaces.http.limits import StrictBody
 from agent.surfaces.http.openai_api.completion import example
 from agent.surfaces.http.routes import api_routes
 from agent.types.arguments import Content, Importance, Limit, Subjects, Ttl, Type
@@ -38,7 +40,7 @@ EXAMPLE: dict[str, Any] = {
 }
 
 
-class NewMemory(Strict):
+class NewMemory(StrictBody):
     """A statement to remember."""
 
     model_config = example({"content": "Mickael moved to Lyon", "type": "fact", "importance": 0.7})

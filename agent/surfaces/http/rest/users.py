@@ -1,5 +1,7 @@
-"""Routes for a person's memories, tasks, profile, export and erasure, as in a private conversation. Responses
-have the shapes of the command line's `--json`."""
+"""Answer `/api/users/{user}`: memories, tasks, profile, export and erasure, as in a private conversation.
+
+Responses have the shapes of the command line's `--json`.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -16,7 +18,7 @@ from agent.companion import Companion
 from agent.errors import BadInput
 from agent.surfaces.http.authentication import Authenticated, Pet
 from agent.surfaces.http.identity import MAX_NAME
-from agent.surfaces.http.limits import Id, Strict
+from agent.surfaces.http.limits import Id, StrictBody
 from agent.surfaces.http.openai_api.completion import example
 from agent.surfaces.http.rest.session_memories import NewMemory, find_memory, status_of, stored_memory
 from agent.surfaces.http.routes import api_routes
@@ -84,10 +86,10 @@ async def _memory(user: User, id: str, pet: Pet) -> Memory:
     return await find_memory(pet, id, user)
 
 
-Found = Annotated[Memory, Depends(_memory)]
+PathMemory = Annotated[Memory, Depends(_memory)]
 
 
-class Changed(Strict):
+class MemoryChange(StrictBody):
     """A new wording of a memory. Fields that are left out stay as they are."""
 
     model_config = example({"content": "Mickael lives in Lyon"})
@@ -98,7 +100,7 @@ class Changed(Strict):
     ttl: Ttl = None
 
 
-class Named(Strict):
+class ForgetRequest(StrictBody):
     """What is to be forgotten, by its id or the first eight characters, and the message that asks for it."""
 
     id: Annotated[str, Field(min_length=1, max_length=400)]
@@ -106,7 +108,7 @@ class Named(Strict):
     asked_in: Annotated[str, Field(max_length=36)] = ""
 
 
-class TaskChange(Strict):
+class TaskChange(StrictBody):
     """Fields that are left out stay as they are. `due` is in the person's time zone; `never` removes it."""
 
     model_config = example({"description": "Call the dentist", "due": "2026-11-27T09:00"})
@@ -116,7 +118,7 @@ class TaskChange(Strict):
     due: DueTime = None
 
 
-class Value(Strict):
+class FieldValue(StrictBody):
     """A value for one field of the context."""
 
     model_config = example({"value": "Europe/Paris"})
@@ -124,7 +126,7 @@ class Value(Strict):
     value: Annotated[str, Field(max_length=4_000)]
 
 
-class FoundJson(HitJson):
+class SearchHitJson(HitJson):
     """`excerpt` holds a found message with what it answers or continues."""
 
     excerpt: list[MessageJson]
@@ -180,7 +182,7 @@ async def list_memories(
     return await _written(found, MemoryJson, memory_json)
 
 
-@router.get("/memories/search", response_model=list[FoundJson])
+@router.get("/memories/search", response_model=list[SearchHitJson])
 async def search_memories(
     *,
     user: User,
@@ -195,7 +197,7 @@ async def search_memories(
     hits = await pet.memories.search(query, user=user, limit=limit, kind=kind, **narrowing)
     around = await pet.components.recall.around(hits, Audience.of(user))
     return await _written(
-        hits, FoundJson, lambda hit: FoundJson(**hit_json(hit), excerpt=_excerpt(hit, around))
+        hits, SearchHitJson, lambda hit: SearchHitJson(**hit_json(hit), excerpt=_excerpt(hit, around))
     )
 
 
@@ -219,13 +221,13 @@ async def remember(user: User, given: NewMemory, pet: Pet, response: Response) -
 
 
 @router.get("/memories/{id}")
-async def get_memory(memory: Found) -> MemoryJson:
+async def get_memory(memory: PathMemory) -> MemoryJson:
     """Return one memory. The status is 404 if the person has none with this id."""
     return memory_json(memory)
 
 
 @router.patch("/memories/{id}")
-async def update_memory(user: User, old: Found, given: Changed, pet: Pet) -> MemoryJson:
+async def update_memory(user: User, old: PathMemory, given: MemoryChange, pet: Pet) -> MemoryJson:
     """Replace a memory with a new wording. The old one stays in its history, and its id leads to the new
     one."""
     decision = await pet.memories.update(old.id, user=user, **given.model_dump(exclude_none=True))
@@ -233,20 +235,20 @@ async def update_memory(user: User, old: Found, given: Changed, pet: Pet) -> Mem
 
 
 @router.delete("/memories/{id}", status_code=204)
-async def delete_memory(user: User, memory: Found, pet: Pet) -> None:
+async def delete_memory(user: User, memory: PathMemory, pet: Pet) -> None:
     """Forget a memory, as `POST …/forget` does, with an empty response."""
     await pet.memories.forget(memory.id, user=user)
 
 
 @router.post("/memories/{id}/forget")
-async def forget_memory(user: User, memory: Found, pet: Pet) -> ForgottenJson:
+async def forget_memory(user: User, memory: PathMemory, pet: Pet) -> ForgottenJson:
     """Forget a memory, with what it had replaced, the messages that state it and the replies that repeat it.
     The response says what was taken; its `undo_id` brings it back until `undo_until`."""
     return forgotten_json(await pet.memories.forget(memory.id, user=user))
 
 
 @router.post("/forget")
-async def forget_offered(user: User, named: Named, pet: Pet) -> ForgottenJson:
+async def forget_offered(user: User, named: ForgetRequest, pet: Pet) -> ForgottenJson:
     """Forget what an answer's `forget` or a receipt's `near` names, of whatever kind."""
     return forgotten_json(await pet.memories.forget(user=user, **named.model_dump()))
 
@@ -279,13 +281,13 @@ async def forget_message(user: User, id: MessageId, pet: Pet) -> ForgottenJson:
 
 
 @router.get("/memories/{id}/history")
-async def list_history(user: User, memory: Found, pet: Pet) -> list[MemoryUpdate]:
+async def list_history(user: User, memory: PathMemory, pet: Pet) -> list[MemoryUpdate]:
     """List what replaced what, when and why, oldest first."""
     return await pet.memories.history(memory.id, user=user)
 
 
 @router.post("/memories/{id}/undo")
-async def undo_replacement(user: User, memory: Found, pet: Pet) -> MemoryUpdate:
+async def undo_replacement(user: User, memory: PathMemory, pet: Pet) -> MemoryUpdate:
     """Undo the last replacement. The replaced memory is active again."""
     return await pet.memories.undo(memory.id, user=user)
 
@@ -328,7 +330,7 @@ class CheckInsJson(TypedDict):
     planned: list[CheckIn]
 
 
-class CheckInsWanted(Strict):
+class CheckInsWanted(StrictBody):
     model_config = example({"wanted": True})
 
     wanted: bool
@@ -382,7 +384,7 @@ async def get_context(user: User, pet: Pet) -> dict[str, Any]:
 
 
 @router.put("/context/{field}", response_model=ContextJson)
-async def set_context(user: User, field: str, given: Value, pet: Pet) -> dict[str, Any]:
+async def set_context(user: User, field: str, given: FieldValue, pet: Pet) -> dict[str, Any]:
     """Set a field such as `name`, `timezone`, `language` or `tone`, or add to a list such as `goals`."""
     if not given.value.strip():
         raise BadInput("value: empty; DELETE forgets the field")

@@ -103,7 +103,7 @@ def test_a_bug_is_one_line_with_its_traceback_in_the_log(hachi, home, monkeypatc
     ran = hachi("memories", "list")
     assert ran.code == 1
     assert ran.complaint == (
-        "hachi: something broke inside: ZeroDivisionError: a slip; run again with `hachi --debug …`"
+        "hachi: internal error: ZeroDivisionError: a slip; run again with `hachi --debug …`"
     )
     assert "Traceback" in (home / "hachi.log").read_text()
 

@@ -100,9 +100,10 @@ async def serve(
 async def site(shared_home: Path) -> AsyncIterator[Site]:
     """One server for the tests of a module."""
     async with AsyncExitStack() as leaving:
-        patch = leaving.enter_context(pytest.MonkeyPatch.context())
-        patch.setattr(limits, "MAX_BODY", 400_000)
-        yield await leaving.enter_async_context(opened(shared_home, http_rate=0))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(limits, "MAX_BODY", 400_000)
+            opened_site = await leaving.enter_async_context(opened(shared_home, http_rate=0))
+        yield opened_site
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")

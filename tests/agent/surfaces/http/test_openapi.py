@@ -19,7 +19,7 @@ from schemathesis.checks import not_a_server_error
 from agent.surfaces.http import monitoring
 from agent.surfaces.http.openai_api import chat, embeddings, models, responses
 from agent.surfaces.http.rest import documents, session_memories, users
-from agent.surfaces.web import remembered, talk, trace_list
+from agent.surfaces.web import memory_pages, talk, trace_list
 
 EXAMPLES = 2
 """Of each operation."""
@@ -96,7 +96,7 @@ def test_no_request_waits_for_a_thread() -> None:
         session_memories,
         users,
         documents,
-        remembered,
+        memory_pages,
         talk,
         trace_list,
     )

@@ -77,10 +77,10 @@ async def test_a_fault_is_told_in_full_only_to_an_operator_and_a_bug_only_in_the
     monkeypatch.setattr(shared.components.tasks, "list", slips)
     async with agent(shared, "ana") as ana, agent(shared, "ana", operator=True) as owner:
         told = await ana.refused("search_memories", query="boat")
-        assert told == "searching is not possible just now; try again later"
+        assert told == "the search index does not answer; try again later"
         assert "/srv/secret" in await owner.refused("search_memories", query="boat")
         broken = await owner.refused("list_tasks")
-    assert broken.startswith("something broke inside; the log has it as err_")
+    assert broken.startswith("internal error; the server's log has it as err_")
     assert "a slip" not in broken
     assert caplog.records[-1].exc_info
 

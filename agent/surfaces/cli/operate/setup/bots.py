@@ -1,4 +1,4 @@
-"""`hachi setup`, the second part: the bot, its tokens, each tried with one call, and who may use it."""
+"""Ask for the bot of `hachi setup`: its tokens, each tried with one call, and who may use it."""
 
 from functools import partial
 from importlib.resources import files

@@ -1,4 +1,4 @@
-"""`hachi setup`: the first steps, asked one by one at a terminal, or answered by options."""
+"""`hachi setup`: ask for the first settings at a terminal, or take them from options."""
 
 from collections.abc import Mapping
 from pathlib import Path

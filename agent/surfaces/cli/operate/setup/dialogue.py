@@ -1,5 +1,7 @@
-"""The questions of `hachi setup` and their answers. An option answers one; else a person at a terminal is
-asked; else what is set today stays."""
+"""Ask the questions of `hachi setup`.
+
+An option answers one; else a person at a terminal is asked; else what is set today stays.
+"""
 
 import sys
 from collections.abc import Awaitable, Callable, Mapping

@@ -1,4 +1,4 @@
-"""Writes settings into the settings file: whole or not at all, for its owner alone."""
+"""Write settings into the settings file: whole or not at all, readable by its owner only."""
 
 import io
 from collections.abc import Mapping

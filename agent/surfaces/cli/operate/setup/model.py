@@ -1,4 +1,4 @@
-"""`hachi setup`, the first part: which model answers, where it is, and its key, tried with one call."""
+"""Ask for the model of `hachi setup`: its server, its key and its name, tried with one call."""
 
 import asyncio
 from urllib.parse import urlsplit

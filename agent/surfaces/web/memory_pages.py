@@ -1,4 +1,4 @@
-"""What is remembered of a person and why, on pages of their own: facts, tasks and documents."""
+"""Show a person's memories and their evidence, tasks and documents."""
 
 from calendar import monthrange
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from agent.companion import Companion
 from agent.errors import BadInput
-from agent.surfaces.web.pages import Asked, Here, go
+from agent.surfaces.web.pages import Here, PageRequest, go
 from agent.surfaces.web.sign_in import ZONE, require_visit
 from agent.tracing.store.filters import TraceFilter
 from agent.tracing.trace import Summary
@@ -39,7 +39,7 @@ router = APIRouter(dependencies=[Depends(require_visit)])
 
 @router.get("/memories")
 async def overview(here: Here) -> Response:
-    """The newest facts, those of one month, or what a search finds."""
+    """Show the newest facts, those of one month, or the results of a search."""
     text, pet, user, given = here.searched, here.pet, here.user, here.request.query_params
     known, zone, readers = await pet.people.context(user=user), ZONE.get(), Audience.of(user)
     hits = await pet.search_memories(text, user=user, limit=MOST_FOUND) if text else []
@@ -66,7 +66,7 @@ async def overview(here: Here) -> Response:
 
 
 def _days_of(month: str) -> dict[str, Any]:
-    """The first and the last day of a month such as 2026-11. Raises BadInput."""
+    """Return the first and the last day of a month such as 2026-11. Raises BadInput."""
     try:
         first = date.fromisoformat(f"{month}-01")
     except ValueError:
@@ -96,7 +96,7 @@ async def alias(here: Here) -> Response:
 
 @router.get("/memories/{id}")
 async def show(here: Here, id: str) -> Response:
-    """One fact. The address of a replaced one leads to what replaced it."""
+    """Show one fact. The address of a superseded one leads to the newer one."""
     memories, user = here.pet.memories, here.user
     try:
         memory = await memories.get(id, user=user)
@@ -106,7 +106,7 @@ async def show(here: Here, id: str) -> Response:
             with suppress(NotFound):
                 return go(f"/memories/{(await memories.get(newer, user=user)).id}")
         raise
-    why = await why_remembered(here.pet, memory, user)
+    why = await provenance_of(here.pet, memory, user)
     forgetting, pet = await memories.preview_forget(memory.id, user=user), here.pet
     asked = WhyQuestion(pet.clock(), user, linked=await pet.people.accounts(user=user))
     [explained] = await explain(pet.components.database, asked, memory.id)
@@ -131,12 +131,12 @@ async def undo(here: Here, id: str) -> Response:
 
 @router.post("/memories/{id}/forget")
 async def forget_fact(here: Here, id: str) -> Response:
-    return told(here, [await here.pet.memories.forget(id, user=here.user)])
+    return receipts_page(here, [await here.pet.memories.forget(id, user=here.user)])
 
 
 @router.post("/messages/{id}/forget")
 async def forget_message(here: Here, id: str) -> Response:
-    return told(here, [await here.pet.conversations.forget(id, user=here.user)])
+    return receipts_page(here, [await here.pet.conversations.forget(id, user=here.user)])
 
 
 @router.get("/forget")
@@ -151,7 +151,7 @@ async def choose(here: Here) -> Response:
 async def candidates(
     pet: Companion, user: str, asks: Iterable[Sequence[Any]], asked: str
 ) -> list[ForgetCandidate]:
-    """What is left of this to forget, with what goes with each; the only fact, or the only thing, is sure."""
+    """Return what of this can still be forgotten, with its cascade; the only fact, or only item, is sure."""
     found = list[ForgetCandidate]()
     for kind, id in asks:
         with suppress(NotFound):
@@ -170,7 +170,7 @@ async def forget_chosen(here: Here) -> Response:
     asked, now = here.field("asked"), here.pet.clock()
     chosen = [ForgetCandidate(id, kind, "", now, asked) for kind in KINDS for id in here.form.get(kind, [])]
     receipts = await here.pet.memories.forget_confirmed(chosen, user=here.user)
-    return told(here, receipts) if receipts else go("/")
+    return receipts_page(here, receipts) if receipts else go("/")
 
 
 @router.post("/restore")
@@ -179,13 +179,13 @@ async def restore(here: Here) -> Response:
     return go(f"/memories/{back.id}" if back.id else "/")
 
 
-def told(here: Asked, receipts: Sequence[Forgotten]) -> Response:
+def receipts_page(here: PageRequest, receipts: Sequence[Forgotten]) -> Response:
     return here.page("console/forgotten.html", receipts=receipts)
 
 
 @router.get("/tasks")
 async def all_tasks(here: Here) -> Response:
-    """Open tasks, or with `all` finished ones too."""
+    """Show open tasks, or with `all` finished ones too."""
     everything = "all" in here.request.query_params
     tasks = await here.pet.tasks.list(user=here.user, done=everything)
     wanted, planned = (
@@ -231,7 +231,7 @@ async def change_task(here: Here, id: str) -> Response:
 
 @router.get("/documents")
 async def all_documents(here: Here) -> Response:
-    """The documents, or the passages that a search finds."""
+    """Show the documents, or the passages that match a search."""
     text, pet, user = here.searched, here.pet, here.user
     passages = await pet.documents.search(text, user=user) if text else []
     documents = await pet.documents.list(user=user)
@@ -270,38 +270,38 @@ async def remove_document(here: Here, id: str) -> Response:
 
 
 @dataclass(frozen=True, slots=True)
-class Why:
+class Provenance:
     message: Message | None
     """What the person said."""
     turn: Summary | None
     """The trace of the turn in which they said it."""
     decision: tuple[str, str] | None
-    """What was done with the fact when it was told (add, merge, replace), and the reason."""
+    """The action when it was stated (add, merge, replace), and the reason."""
     steps: Sequence[MemoryUpdate]
     """What it replaced, and what replaced that, oldest first."""
     said: Mapping[str, Message]
     """What the person said for a fact of the steps, by that fact's id."""
 
 
-async def why_remembered(pet: Companion, memory: Memory, user: str) -> Why:
+async def provenance_of(pet: Companion, memory: Memory, user: str) -> Provenance:
     steps = await pet.memories.history(memory.id, user=user)
     told = {step.old_id: await _own(pet, step.old_message_id, user) for step in steps}
     said = {id: message for id, message in told.items() if message}
     message = await _own(pet, memory.message_id, user)
     turn = await turn_of(pet, message.id, user) if message else None
     decision = await _decision(pet, turn, memory.id) if turn else None
-    return Why(message, turn, decision, steps, said)
+    return Provenance(message, turn, decision, steps, said)
 
 
 async def turn_of(pet: Companion, message: str, user: str) -> Summary | None:
-    """The trace of the turn that answered the person's message, if it is kept."""
+    """Return the trace of the turn that answered the person's message, if it is stored."""
     await pet.components.recorder.flush()
     found = await pet.traces.list(TraceFilter(user=user, message_id=message), pet.clock(), 1)
     return found[0] if found else None
 
 
 async def _own(pet: Companion, id: str | None, user: str) -> Message | None:
-    """The message, if it is the person's own and not forgotten."""
+    """Return the message, if it is the person's and not forgotten."""
     try:
         return await pet.conversations.message(id, user=user) if id else None
     except NotFound:
@@ -309,7 +309,7 @@ async def _own(pet: Companion, id: str | None, user: str) -> Message | None:
 
 
 async def _decision(pet: Companion, turn: Summary, id: str) -> tuple[str, str] | None:
-    """What the turn, or the work after it, recorded on storing this memory."""
+    """Return the action and the reason that the turn, or the work after it, recorded for this memory."""
     try:
         found = await pet.traces.get_with_jobs(turn.id, pet.clock())
     except NotFound:
