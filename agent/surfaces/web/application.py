@@ -85,23 +85,16 @@ def app(
     return made
 
 
-def beside(api: ASGIApp, pages: ASGIApp) -> ASGIApp:
+def beside(api: ASGIApp, pages: FastAPI) -> ASGIApp:
     """Return an application that answers the addresses of the console with `pages`, others with `api`."""
+    console = {getattr(route, "path", "/").split("/")[1] for route in pages.router.routes}
 
     async def both(scope: Scope, receive: Receive, send: Send) -> None:
         first = scope["path"].split("/")[1:2] if scope["type"] == "http" else []  # none in `OPTIONS *`
-        await (pages if CONSOLE.issuperset(first or ["*"]) else api)(scope, receive, send)
+        await (pages if console.issuperset(first or ["*"]) else api)(scope, receive, send)
 
     return both
 
-
-CONSOLE = frozenset(
-    [
-        *" talk conversations memories messages forget restore keep tasks".split(" "),
-        *"documents traces statistics compare live enter leave static".split(),
-    ]
-)
-"""How the addresses of the console begin."""
 
 traces_only = APIRouter(dependencies=[Depends(require_visit)])
 

@@ -51,7 +51,8 @@ ROUTES = {
         POST /documents/{id}/remove, GET /traces, GET /live, GET /statistics, GET /traces/{id},
         GET /traces/{id}/pane, GET /traces/{id}/text, GET /traces/{id}/value, GET /traces/{id}/json,
         GET /traces/{id}/markdown, GET /traces/{id}/why, POST /traces/{id}/replay, POST /traces/{id}/test,
-        POST /check-ins, GET /compare, GET /conversations, GET /conversations/{id:path}, POST /conversations/forget""",
+        POST /check-ins, GET /compare, GET /conversations,
+        GET /conversations/{id:path}, POST /conversations/forget""",
 }
 KEYS = "none wrong ana's ben's ben's:ana service service:ben token forged operator operator:ben".split()
 """What is shown: whose key, and after the colon whom a header names. Each asks for what is Ben's."""
