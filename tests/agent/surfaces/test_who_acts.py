@@ -32,6 +32,7 @@ ROUTES = {
         PATCH {PERSON}/tasks/{{id}}, DELETE {PERSON}/tasks/{{id}}, GET {PERSON}/context,
         PUT {PERSON}/context/{{field}}, DELETE {PERSON}/context/{{field}}, GET {PERSON}/export,
         GET {PERSON}/check-ins, PUT {PERSON}/check-ins, DELETE {PERSON}/check-ins/{{id}},
+        GET {PERSON}/accounts, POST {PERSON}/accounts, POST {PERSON}/accounts/code, DELETE {PERSON}/accounts,
         DELETE {PERSON}, GET {PERSON}/knowledge, GET {PERSON}/knowledge/search, POST {PERSON}/knowledge,
         PUT {PERSON}/knowledge/files/{{name}}, DELETE {PERSON}/knowledge/{{id}},
         GET {PERSON}/conversations, GET {PERSON}/conversations/{{id:path}},

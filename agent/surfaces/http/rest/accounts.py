@@ -1,4 +1,4 @@
-"""Routes for the accounts of a person that are linked: each reads in private what is the others'."""
+"""Answer `/api/users/{user}/accounts`: linked accounts, which read each other in private."""
 
 from typing import Annotated
 
@@ -6,7 +6,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from agent.surfaces.http.authentication import Pet
-from agent.surfaces.http.limits import Strict
+from agent.surfaces.http.limits import StrictBody
 from agent.surfaces.http.openai_api.completion import example
 from agent.surfaces.http.rest.users import User
 from agent.surfaces.http.routes import api_routes
@@ -14,7 +14,7 @@ from agent.surfaces.http.routes import api_routes
 router = api_routes("/api/users/{user}/accounts", tag="a person")
 
 
-class Code(Strict):
+class Code(StrictBody):
     """A code that another account was given."""
 
     model_config = example({"code": "7KQ2M-X9RTB"})
