@@ -327,37 +327,6 @@ async def test_a_summary_rests_on_what_a_void_ruling_left(open_pet):
     assert "9:15" not in await summary(pet)
 
 
-async def test_no_ruling_reaches_what_somebody_else_told(open_pet):
-    model = consolidator(lambda asked: NOTHING_NEW if OLD not in asked else pytest.fail("offered"))
-    pet = await open_pet(given=AnsweringModel(wrote(NEW)), consolidating=model)
-    await pet.remember(OLD, user="ana", place="acme")
-
-    await talk(pet, "Ana has sold her car", user="ben", place="acme")
-
-    assert {memory.content for memory in await pet.memories.list(user="ben", place="acme")} == {OLD, NEW}
-    assert len(model.asked) == 1
-
-
-async def test_a_temporary_fact_that_consolidation_repeats_keeps_its_end(open_pet, clock):
-    flu, reworded = "Ana has the flu", "Ana is down with the flu"
-    found = NOTHING_NEW | {"new_facts": [{"text": flu, "importance": "high", "tags": []}]}
-    again = {"new_facts": [{"text": reworded, "importance": "high", "tags": [], "ttl": None}]}
-    model = consolidator(found, rules("same", None, flu, **again))
-    answers = [wrote(flu, ttl="7d"), wrote()]
-    pet = await open_pet(given=AnsweringModel(*answers), consolidating=model)
-
-    await talk(pet, "I have the flu", "yes, I am down with the flu")
-
-    [memory] = await pet.memories.list(user="ana")
-    assert memory.content == flu
-    assert memory.expires_at == memory.created_at + timedelta(days=7)
-    clock.advance(days=8)
-    await pet.admin.purge()
-    assert await pet.memories.list(user="ana") == []
-    past = await pet.search_memories("flu", user="ana")
-    assert "I have the flu" in [hit.content for hit in past], "as something past it is found"
-
-
 async def test_a_new_wish_ends_the_note_that_it_contradicts(open_pet):
     first = [{"key": "answer_length", "value": "short"}, {"key": "other_notes", "value": "One sentence each"}]
     second = [
@@ -404,24 +373,6 @@ async def test_one_model_call_after_a_turn_updates_everything(open_pet, server, 
     assert [task.description for task in known.open_tasks] == ["Find a flat in Lyon"]
     assert "## Conversation summary\n> Ana got the job" in server.asked[-1].context
     assert "Answer them in: French" in server.asked[-1].context
-
-
-async def test_an_unavailable_model_is_asked_again_and_nothing_is_lost(open_pet, clock, rows):
-    facts = [{"text": "Ana won", "importance": "high", "tags": []}]
-    model = consolidator(*[ModelTimeoutError(1.0)] * 5, {"summary": "Ana won.", "new_facts": facts})
-    pet = await open_pet(given=AnsweringModel(), consolidating=model)
-
-    await talk(pet, "I won!", *(f"line number {n}" for n in range(4)))
-    assert await pet.memories.list(user="ana") == []
-    assert {row["kind"] for row in rows("SELECT kind FROM work")} == {CONSOLIDATE}
-    for _ in range(3):  # each failed probe is followed by a pause
-        clock.advance(hours=1)
-        await pet.settle()
-
-    assert [memory.content for memory in await pet.memories.list(user="ana")] == ["Ana won"]
-    assert rows("SELECT * FROM work") == []
-    for text in ("I won!", *(f"line number {n}" for n in range(4))):
-        assert any(text in asked for asked in model.asked[5:])
 
 
 async def test_a_server_that_refuses_a_prompt_is_asked_about_half_of_the_messages(open_pet, server, rows):
@@ -759,27 +710,6 @@ async def test_a_process_that_was_stopped_while_it_consolidated_writes_nothing_m
         assert [fact.content for fact in await first.memories.list(user="ana")] == ["Ana is a rower"]
         assert await summary(first) == "Ana is a rower."
         assert await database.rows(select(work)) == []
-
-
-async def test_replicas_share_the_waiting_jobs(tmp_path, clock, light_embedder, postgresql):
-    model, replicas, people, url = consolidator(), 2, 2, await postgresql.new()
-    async with AsyncExitStack() as closing:
-        pets = []
-        for n in range(replicas):
-            settings = Settings.load(home=tmp_path / str(n), embedder="bundled", database_url=url)
-            opened = Companion.open(
-                settings, clock=clock, model=AnsweringModel(), consolidation_model=model, periodic_jobs=False
-            )
-            pets.append(await closing.enter_async_context(opened))
-        for n in range(9):  # six fill the window, three wait
-            said = (pets[(who + n) % replicas].respond(f"{n}", user=f"user{who}") for who in range(people))
-            await asyncio.gather(*said)
-            await asyncio.gather(*(pet.settle(hurry=False) for pet in pets))
-        assert len(model.asked) == people
-        clock.advance(hours=6)
-        for _ in range(2):
-            await asyncio.gather(*(pet.settle(hurry=False) for pet in pets))
-        assert len(model.asked) == 2 * people
 
 
 SECRET, NEWS = "Ana wants nobody to know that she is pregnant", "Ana is pregnant and told everybody"

@@ -39,22 +39,6 @@ async def task_for(pet: Companion, user: str = "discord:1", place: Place | None 
     return (await pet.components.tasks.update(user, "call the dentist", **about)).task
 
 
-async def test_several_processes_announce_each_task_once(open_pet, clock):
-    first, second = await open_pet(), await open_pet()
-    one, two = Messenger(), Messenger()
-    first.reminders.register("discord:", one)
-    second.reminders.register("discord:", two)
-    for number in range(6):
-        await task_for(first, f"discord:{number}")
-    clock.advance(hours=1)
-
-    await asyncio.gather(first.reminders.run(), second.reminders.run())
-    await asyncio.gather(first.reminders.run(), second.reminders.run())
-
-    told = [user for user, _, _ in one.sent + two.sent]
-    assert sorted(told) == [f"discord:{number}" for number in range(6)]
-
-
 async def test_the_model_knows_whether_reminders_reach_the_person_and_which_were_sent(open_pet, clock):
     model = AnsweringModel()
     pet = await open_pet(given=model)
@@ -73,26 +57,6 @@ async def test_the_model_knows_whether_reminders_reach_the_person_and_which_were
     assert ", reminded)" in model.shown()
     await pet.respond("hello", user="slack:1")
     assert f"Reminders: {NOT_SENT}" in model.shown()
-
-
-async def test_a_reminder_claimed_by_a_killed_process_is_sent_later(open_pet, clock, end_claims):
-    first, second = await open_pet(), await open_pet()
-    messenger = Messenger()
-
-    async def dies(*_: Any) -> bool:
-        raise KeyboardInterrupt
-
-    first.reminders.register("discord:", dies)
-    second.reminders.register("discord:", messenger)
-    await task_for(first)
-    clock.advance(hours=1)
-    with pytest.raises(KeyboardInterrupt):
-        await first.reminders.run()
-
-    assert await second.reminders.run() == 0
-    end_claims()
-    assert await second.reminders.run() == 1
-    assert len(messenger.sent) == 1
 
 
 async def broken(*_: Any) -> bool:

@@ -44,20 +44,6 @@ async def _known(pet: Companion) -> list[str]:
     return sorted(memory.content for memory in await pet.memories.list(user="ana"))
 
 
-async def test_a_claimed_job_is_left_to_its_claimer_until_the_claim_ends(pet, clock, end_claims):
-    worker = (await pet.runtime()).worker
-    [job] = await _accept(pet, "Ana skis")
-    assert await pet.components.queue.claim(clock(), job.id) is not None
-
-    worker.wake()
-    await pet.settle()
-    assert await _known(pet) == []
-
-    end_claims()
-    await pet.settle()
-    assert await _known(pet) == ["Ana skis"], "they did not finish it"
-
-
 async def test_stopping_finishes_running_jobs_and_starts_no_more(pet, monkeypatch):
     worker = (await pet.runtime()).worker
     *_, last = await _accept(pet, "Ana skis", "Ana has 2 cats", "Ana lives in Oslo")
