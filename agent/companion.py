@@ -52,13 +52,13 @@ if TYPE_CHECKING:
     from agents import InputGuardrail, OutputGuardrail, RunHooks
     from agents.models.interface import Model
 
-    from agent.background.learn_imported import Learned, Learning, ToLearn
+    from agent.background.learn_imported import Learning, LearningCost, LearningResult
     from agent.turn.extensions import OwnTool
 
     Hooks: TypeAlias = RunHooks[Any]
     Guardrail: TypeAlias = InputGuardrail[Any] | OutputGuardrail[Any]
 else:  # the SDK takes seconds to import, and is looked for where its objects are passed
-    Hooks = Guardrail = Model = OwnTool = Learned = ToLearn = Any
+    Hooks = Guardrail = Model = OwnTool = LearningResult = LearningCost = Any
 
 T = TypeVar("T")
 UNASKED_SECONDS = 180.0
@@ -288,13 +288,13 @@ class Companion:
         await self.people.erasure.finished(request.user)
         return await take_turn(deps, request, None, settle=False, ending=None, within=UNASKED_SECONDS)
 
-    async def preview_learn(self, *, user: User) -> ToLearn:
+    async def preview_learn(self, *, user: User) -> LearningCost:
         """Estimate what `learn` would read and cost. Raises BadInput if no model consolidates."""
         return await (await self._learning()).preview(user)
 
     async def learn(
         self, *, user: User, calls: Limit, progress: Callable[[int], None] | None = None
-    ) -> Learned:
+    ) -> LearningResult:
         """Let the model consolidate the user's private conversations that were imported: one after the other,
         the oldest first, with so many model `calls` at most, which do not count against the daily
         limit of consolidation. Calls `progress` with how many messages were read. What was learned stays;

@@ -1,4 +1,4 @@
-"""Consolidation: updates a conversation's summary, and the profiles, facts and tasks of those who spoke.
+"""Consolidate a conversation: update its summary, and the profiles, facts and tasks of those who spoke.
 
 A job reads the messages that no summary covers yet (`consolidation_input.py`) and asks the model for the
 changes in one call (`consolidation_answer.py`). Facts are stored first, each decided like any other; then one
@@ -22,9 +22,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from agent.background.consolidation_answer import ConsolidationAnswer, NewFact
 from agent.background.consolidation_budget import ConsolidationBudget
 from agent.background.consolidation_input import ConsolidationInput, ConsolidationReader
-from agent.background.consolidation_lines import MOST_MESSAGES
+from agent.background.consolidation_messages import MOST_MESSAGES
 from agent.background.consolidation_questions import extract_memory_updates, quoted_summary
-from agent.background.consolidation_rulings import NamedFacts, without_doubtful_replacements
+from agent.background.consolidation_rulings import AnswerRulings, confirmed_rulings
 from agent.models.choice.choose import ChosenModel
 from agent.models.failures import model_error
 from agent.turn.consolidation_due import ConsolidationDue
@@ -51,11 +51,11 @@ if TYPE_CHECKING:
 log = logging.getLogger("hachi.consolidation")
 
 EVENING = "18:00"
-"""When it is asked how a day went of which a model names no time."""
+"""The time of a check-in for which a model names only a day."""
 
 
 class Overtaken(Exception):
-    """What was read has changed meanwhile, so no summary of it was written."""
+    """The input has changed meanwhile, so no summary was written."""
 
 
 class UnreadableAnswer(Exception):
@@ -67,30 +67,30 @@ class Consolidation:
     parts: "Components"
     reader: ConsolidationReader
     due: ConsolidationDue | None
-    """None: what is left is no job's; the caller goes on."""
+    """None: the caller, and no further job, reads the messages that follow."""
     model: ChosenModel | None
     """None: the summary quotes people."""
     calls: ConsolidationBudget
 
     async def check(self, job: Job) -> None:
-        """Raise NotNow if the job has to wait: the model is left alone, or no calls are left."""
+        """Raise NotNow if the job has to wait: the model's breaker is open, or no calls are left today."""
         if self.model is not None:
             self.model.breaker.check()
             await self.calls.check(job.user_id)
 
     async def consolidate(self, job: Job) -> list[Decision]:
-        """Handle a CONSOLIDATE job. Deletes the jobs of the conversation, and adds one for what is left.
-        Returns the decisions about facts. Raises ModelError if the model cannot be reached, UnreadableAnswer
-        if twice its answer was not whole, Overtaken if what was read has changed twice, and BudgetSpent if no
-        calls are left."""
+        """Handle a CONSOLIDATE job: delete the jobs of the conversation, and add one for the messages that
+        follow. Returns the decisions about facts. Raises ModelError if the model cannot be reached,
+        UnreadableAnswer if twice its answer was not whole, Overtaken if what was read has changed twice, and
+        BudgetSpent if no calls are left."""
         try:
             return await self.extract_and_save(job)
         except Overtaken:
             return await self.extract_and_save(job)
 
     async def extract_and_save(self, job: Job) -> list[Decision]:
-        """Read what no summary covers, ask for the changes, and write them. Where an answer is not whole, ask
-        once more about half of the messages; each further attempt of the job begins with fewer."""
+        """Read the messages that no summary covers, ask for the changes, and write them. If an answer is not
+        whole, ask once more about half of the messages; each further attempt of the job begins with fewer."""
         decisions = list[Decision]()
         most, fault = max(MOST_MESSAGES >> (job.attempts - 1), 1), ""
         for _ in range(2):
@@ -100,7 +100,7 @@ class Consolidation:
                     await self.parts.queue.finish(connection, job)
                 return decisions
             with span("exchange", reading=reading):  # the stored name
-                shown = {*reading.heard, *(fact.id for fact in reading.facts)}
+                shown = {*reading.message_ids, *(fact.id for fact in reading.facts)}
                 shown.update(id for one in reading.check_ins or () for id in one.messages)
                 note_rows({*shown, *filter(None, [reading.summary_id])})
                 answer = await self._ask(reading, job)
@@ -129,7 +129,7 @@ class Consolidation:
         `rest` of what was due."""
         stated = dict[str, list[str]]()
         spend, similar = partial(self.calls.spend, job.user_id), self.parts.writer.similar
-        named = await without_doubtful_replacements(self.model, similar, reading, answer, spend)
+        named = await confirmed_rulings(self.model, similar, reading, answer, spend)
         decisions = await self._store_facts(reading, answer, named, stated)
         await self._update_tasks(reading, answer, stated)
         changes = [] if self.model is None else _profile_changes(reading, answer)
@@ -175,11 +175,11 @@ class Consolidation:
         if (
             (row is not None and row.id != reading.summary_id)
             or (row is not None and row.revision != reading.revision and not row.withheld)
-            or await missing(connection, [*reading.heard], reading.owner)
+            or await missing(connection, [*reading.message_ids], reading.owner)
             or await missing(connection, reading.profile_messages)
             or not facts.issuperset(shown - set(ended))
         ):
-            raise Overtaken("what it was read from has changed")
+            raise Overtaken("the messages or facts that it was written from have changed")
         rebuilt = not reading.summary or bool(row is not None and row.withheld)
         if not answer.whole or (reading.upto == reading.after and not rebuilt):
             return None
@@ -198,19 +198,22 @@ class Consolidation:
         if written is None:
             raise Overtaken("another summary was written meanwhile")
         await let_go(connection, [written.id] if rebuilt else [])
-        sources = reading.said_in(answer.summary or reading.summary) & (facts | reading.profile_messages)
+        sources = reading.mentioned_sources(answer.summary or reading.summary) & (
+            facts | reading.profile_messages
+        )
         await record(connection, written.id, sources, "covered")
         return written
 
     async def _record_memory_summary(
         self, connection: AsyncConnection, reading: ConsolidationInput, text: str, summary: Written | None
     ) -> None:
-        """Store a summary of the person's facts, and what it rests on: what it has a word of."""
+        """Store a summary of the person's facts, and the facts and messages that it mentions as its
+        sources."""
         user = reading.people[0].user
         entry = Entry(MEMORY_SUMMARY, "", text, reading.now)
         await self.parts.profiles.merge_in(connection, user, reading.place, [entry], reading.now)
         heard = [*(line.message for line in reading.lines), *reading.earlier]
-        sources = reading.said_in(text) | {one.id for one in heard if mentions(text, one.text)}
+        sources = reading.mentioned_sources(text) | {one.id for one in heard if mentions(text, one.text)}
         id = memory_summary_id(user, reading.place)
         await let_go(connection, [id])
         await record(connection, id, sources | ({summary.id} if summary else set()), "covered")
@@ -219,11 +222,11 @@ class Consolidation:
         self,
         reading: ConsolidationInput,
         answer: ConsolidationAnswer,
-        named: NamedFacts,
+        named: AnswerRulings,
         stated: dict[str, list[str]],
     ) -> list[Decision]:
-        """Store the new facts, each as stated by who wrote the messages that it rests on, and apply the
-        rulings on stored ones. Notes in `stated` which further messages state a fact."""
+        """Store the new facts, each as stated by the author of the messages that it cites, and apply the
+        rulings on stored ones. Adds to `stated` which messages state a fact."""
         decisions: list[Decision] = []
         for fact in answer.new_facts:
             if not (lines := reading.sources(fact.messages)):
@@ -241,9 +244,9 @@ class Consolidation:
         return decisions
 
     async def store_fact_memory(
-        self, fact: NewFact, lines: Sequence[Line], reading: ConsolidationInput, named: NamedFacts
+        self, fact: NewFact, lines: Sequence[Line], reading: ConsolidationInput, named: AnswerRulings
     ) -> Decision:
-        """Store one fact, which these messages state, by the usual rules and the model's rulings on it."""
+        """Store one fact that these messages state, with the model's rulings on it."""
         last = lines[-1]
         origin = Provenance(
             user=last.user,
@@ -252,7 +255,7 @@ class Consolidation:
             message_id=last.message.id,
             said="\n".join(line.message.text for line in lines),
             live=True,
-            shown=reading.heard | {known.id for known in reading.facts},
+            shown=reading.message_ids | {known.id for known in reading.facts},
         )
         replaces = named.corrected.get(fact.number)
         origin = replace(origin, confirmed=frozenset(filter(None, [replaces])))
@@ -284,8 +287,9 @@ class Consolidation:
                     stated[change.task.id] = [line.message.id for line in lines]
 
     async def _ask(self, reading: ConsolidationInput, job: Job) -> ConsolidationAnswer:
-        """Ask the model for what changes; without one, or if only the companion spoke, quote."""
-        if self.model is None or (reading.lines and not reading.said):
+        """Ask the model for the changes; without a model, or if only the companion spoke, quote the
+        messages."""
+        if self.model is None or (reading.lines and not reading.from_people):
             return ConsolidationAnswer(summary=quoted_summary(reading, SUMMARY_BUDGET))
         payer = job.user_id
         await self.calls.spend(payer)
@@ -316,7 +320,8 @@ class Consolidation:
 
 
 def _profile_changes(reading: ConsolidationInput, answer: ConsolidationAnswer) -> list[tuple[str, Entry]]:
-    """Return whose profile changes, and how, as the cited messages say; those of one person together."""
+    """Return the changes of profiles by user, each with the messages that it cites; those of a user
+    together."""
     changes: list[tuple[str, Entry]] = []
     for preference in answer.new_preferences:
         if lines := reading.sources(preference.messages):

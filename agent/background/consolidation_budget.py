@@ -1,4 +1,4 @@
-"""How many model calls consolidation may make in a day, for each person and each place.
+"""Limit the model calls of consolidation per day, for each person and each place.
 
 The owner of a conversation pays: the person in private, or the place. The calls are counted in the database,
 so the limits hold for all processes together and over restarts. The jobs of an owner who has none left wait
@@ -45,7 +45,7 @@ _SPENT = select(figures.c.user_id).where(
 
 
 class BudgetSpent(NotNow):
-    """The owner has no calls left today."""
+    """The owner has no calls of consolidation left today."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class ConsolidationBudget:
             log.warning("the consolidation of %s waits from the next call on, until %s UTC", payer, until)
 
     async def waiting(self) -> WaitingForCalls:
-        """Return how much waits for calls, of everybody."""
+        """Return how many jobs wait for the calls of another day, of all owners."""
         if not (spent := await self._spent()):
             return WaitingForCalls()
         rows = await self.database.rows(select(work.c.user_id).where(work.c.kind == CONSOLIDATE))
@@ -85,12 +85,14 @@ class ConsolidationBudget:
         return WaitingForCalls(jobs, self._midnight if jobs else None)
 
     async def _spent(self, payer: str | None = None) -> set[str]:
-        """Return those who have no calls left today, or this one."""
+        """Return the owners, or this one, who have no calls left today."""
         given = {"payer": payer, "period": self._today, "most": self.per_day}
         return {row.user_id for row in await self.database.rows(_SPENT, given)} if self.per_day else set()
 
     def _budget_spent(self, payer: str) -> BudgetSpent:
-        return BudgetSpent(f"{payer} has no calls for consolidation left today", self._midnight)
+        return BudgetSpent(
+            f"{payer} has no calls for consolidation left today (HACHI_CONSOLIDATE_PER_DAY)", self._midnight
+        )
 
     @property
     def _today(self) -> str:

@@ -1,5 +1,5 @@
-"""What one consolidation reads: the oldest messages of a conversation that its summary does not cover, and
-what is known of those who wrote them."""
+"""Read the input of one consolidation: the oldest messages of a conversation that its summary does not cover,
+and what is known of their authors."""
 
 import re
 from collections.abc import Collection, Iterable, Sequence
@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Literal
 
 from sqlalchemy import bindparam, func, select
 
-from agent.background.consolidation_lines import ANSWERED_WITHIN, MOST_MESSAGES, answered, at_once, first
+from agent.background.consolidation_messages import (
+    ANSWERED_WITHIN,
+    MOST_MESSAGES,
+    before_pending,
+    that_fit_one_call,
+    with_last_replies,
+)
 from agent.turn.context.user_snippet import fitting
 from memory.audience import Audience, Place
 from memory.facts.candidate import Provenance
@@ -34,25 +40,25 @@ if TYPE_CHECKING:
 Mode = Literal["companion", "study", "work"]
 
 SUMMARY_REREAD = 50
-"""A summary that was withheld is written again from this many of the newest messages that it covered."""
+"""How many of the newest covered messages are read again when a withheld summary is rewritten."""
 MOST_BEHIND = 100
-"""If a summary is more messages behind than this, it continues with the newest ones, so that an imported
-transcript is not summarised whole. The skipped messages stay in the transcript, and searches find them."""
+"""The most messages that are read without a summary. Older ones are skipped, so that an imported transcript
+is not summarised whole; they stay in the transcript, and searches find them."""
 KNOWN_FACTS = 20
 MAX_NEAR = 16
-"""Known facts near what was said, beside those in the user context."""
+"""Stored facts near the messages, besides those in the user context."""
 FROM_PLACES = "(what others said elsewhere)"
 """Stands for a private reply that tells what the person read in a place."""
 MAX_ELSEWHERE = 4
-"""The newest facts that were told elsewhere."""
+"""The newest facts that were stated elsewhere."""
 MAX_CHANGED = 20
-"""The newest facts in a place that are looked through for what others have arranged."""
+"""The newest facts in a place among which changes by others are looked for."""
 MAX_TEXTS = 16
-"""Statements around which known facts are looked for."""
+"""Sentences for which similar facts are looked up."""
 MAX_WORDS = 40
-"""Words of a statement that are tried as tags."""
+"""Words of a sentence that are tried as tags."""
 FINISHED_TASKS, FINISHED_SINCE = 5, timedelta(days=7)
-"""The tasks last finished, which the model sees so that it does not report or open them again."""
+"""The last finished tasks, which the model sees so that it does not open them again."""
 NEW_FACTS = 20
 """The summary of the facts is written again after this many new facts."""
 FACTS_TO_SUMMARISE = 40
@@ -68,11 +74,11 @@ _STORED_FROM = WITH_OWNERS.where(memories.c.message_id.in_(bindparam("messages",
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody whose words are read, with what is known of them where they said them."""
+    """The author of messages, with what is known of them where they wrote these."""
 
     user: str
     name: str
-    """Under which they wrote last."""
+    """The name under which they wrote last."""
     known: UserContext = field(default_factory=UserContext)
     profile: tuple[Entry, ...] = ()
     """The entries of which the profile in `known` is made."""
@@ -80,7 +86,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class ConsolidationInput(Traced):
-    """Messages that no summary covers, oldest first, and with a model what is known."""
+    """Messages that no summary covers, oldest first, and where a model consolidates what is known."""
 
     conversation: str
     owner: str
@@ -92,11 +98,11 @@ class ConsolidationInput(Traced):
     summary: str
     """The conversation's summary before these messages; empty if it was withheld."""
     earlier: tuple[Message, ...]
-    """What people said before these messages, where the summary is to be written again."""
+    """Messages of people before these, where a withheld summary is to be written again."""
     after: int
     """The `seq` of the last message that the summary covers."""
     revision: int
-    """Of that summary …"""
+    """The revision of that summary …"""
     summary_id: str | None
     """… and its id, which changes when something in it is forgotten."""
     mode: Mode
@@ -122,17 +128,17 @@ class ConsolidationInput(Traced):
         return max(self.lines[-1].seq, self.after) if self.lines else self.after
 
     @property
-    def said(self) -> tuple[Line, ...]:
+    def from_people(self) -> tuple[Line, ...]:
         """The messages of people, which the model cites by their numbers, from 1."""
         return tuple(line for line in self.lines if line.message.role == "user")
 
     @property
     def zone(self) -> tzinfo:
-        """In which times are shown: that of the first of the people."""
+        """The zone in which times are shown: that of the first of the people."""
         return self.people[0].known.zone if self.people else UTC
 
     @property
-    def heard(self) -> frozenset[str]:
+    def message_ids(self) -> frozenset[str]:
         """The ids of all messages that the model is shown."""
         return frozenset(message.id for message in (*(line.message for line in self.lines), *self.earlier))
 
@@ -147,8 +153,9 @@ class ConsolidationInput(Traced):
         """The ids of the messages that the profiles rest on."""
         return messages_of(entry for person in self.people for entry in person.profile)
 
-    def said_in(self, text: str) -> frozenset[str]:
-        """The ids of the facts and of the profiles' messages of which a text has a word besides the names."""
+    def mentioned_sources(self, text: str) -> frozenset[str]:
+        """The ids of the facts, and of the messages of the profiles, of which a text has a word besides
+        names."""
         names = {name for person in self.people for name in (person.user, person.name)}
         facts = {fact.id for fact in self.facts if mentions(text, fact.content, names)}
         entries = [entry for person in self.people for entry in person.profile]
@@ -156,19 +163,19 @@ class ConsolidationInput(Traced):
 
     @property
     def rulable(self) -> bool:
-        """Whether the model is shown two facts, of which one may end the other."""
+        """Whether the model is shown two facts, of which one may supersede the other."""
         return self.judged and not self.narrow and len({fact.id for fact in self.facts}) > 1
 
     def sources(self, cited: Iterable[int]) -> tuple[Line, ...]:
         """The messages that an item of the answer rests on, all of one author. An item that cites none rests
         on all that the only person here wrote: forgetting it then leaves none of them. Where several wrote,
         nobody can be named as its author: empty."""
-        found = self.cited(cited) or self.said
+        found = self.cited(cited) or self.from_people
         return found if len({line.user for line in found}) == 1 else ()
 
     def cited(self, numbers: Iterable[int]) -> tuple[Line, ...]:
         """The messages with these numbers, in order."""
-        said = self.said
+        said = self.from_people
         return tuple(said[number - 1] for number in sorted(set(numbers)) if 1 <= number <= len(said))
 
 
@@ -197,7 +204,8 @@ class ConsolidationReader:
         new = await self.parts.transcript.following(conversation, owner, None, MOST_MESSAGES, most=most)
         after = active.covered if active else 0
         covered = [line for line in await self.parts.transcript.lines(again, owner) if line.seq <= after]
-        lines = first([*covered, *at_once(answered(new, now - self.answered_within))], limit)
+        ready = that_fit_one_call(before_pending(new, now - self.answered_within))
+        lines = with_last_replies([*covered, *ready], limit)
         lines = await self._without_places(lines, owner) if place.private else lines
         earlier: Sequence[Message] = ()
         if active and active.withheld:
@@ -243,8 +251,7 @@ class ConsolidationReader:
     async def _with_what_is_known(
         self, reading: ConsolidationInput, since: datetime | None
     ) -> ConsolidationInput:
-        """Return it with all that the model is shown of what is known; `since` is when the last summary was
-        written."""
+        """Add what is known of the people; `since` is when the last summary was written."""
         now = reading.now
         said = [*reading.earlier, *(line.message for line in reading.lines)]
         text = " ".join(one.text for one in said)
@@ -264,7 +271,7 @@ class ConsolidationReader:
         ][:MAX_ELSEWHERE]
         near = await self._near(reading, stored, elsewhere)
         for person in reading.people:
-            near = [*await self._arranged(reading, person, known_of[person.user]), *near]
+            near = [*await self._changed_by_others(reading, person, known_of[person.user]), *near]
         already = {fact.id for fact in stored}
         near = [*{fact.id: fact for fact in near if fact.id not in already}.values()][:MAX_NEAR]
         shown = {fact.id for fact in (*stored, *near)}
@@ -294,7 +301,7 @@ class ConsolidationReader:
         )
 
     async def _stored(self, reading: ConsolidationInput) -> list[Memory]:
-        """Return what is stored from these messages and may be read where they were said."""
+        """Return the facts that these messages state and that may be read where they were sent."""
         anybody = reading.people[0].user if reading.people else ""  # all read the same in a place
         audience = Audience.of(anybody, reading.place)
         given = {"messages": [line.message.id for line in reading.lines], "now": reading.now}
@@ -304,24 +311,24 @@ class ConsolidationReader:
     async def _near(
         self, reading: ConsolidationInput, stored: Sequence[Memory], elsewhere: Sequence[Memory]
     ) -> list[Memory]:
-        """Return the known facts that the messages may concern, the nearest first, and those told `elsewhere`
-        since the last summary, with those near them."""
-        if not self.parts.models.judges or not reading.said:
+        """Return the stored facts that the messages may concern, the nearest first, and those stated
+        `elsewhere` since the last summary, with those near them."""
+        if not self.parts.models.judges or not reading.from_people:
             return []
         found = {fact.id: fact for fact in elsewhere}
         for person in reading.people:
             origin = Provenance(person.user, reading.now, reading.place)
-            texts = _statements(reading, person, [*elsewhere, *stored])
+            texts = _texts_to_compare(reading, person, [*elsewhere, *stored])
             most = MAX_NEAR + len(stored)
             for fact in await self.parts.similar.around(texts, origin, most) if texts else ():
                 found.setdefault(fact.id, fact)
         return [*found.values()]
 
-    async def _arranged(
+    async def _changed_by_others(
         self, reading: ConsolidationInput, person: Person, facts: Sequence[Memory]
     ) -> list[Memory]:
-        """Return what others have told in this place since the person's words there were read last, where an
-        older fact of the person names them and says something of it; each after that fact."""
+        """Return facts that others stated in this place since the person's messages were read last, and that
+        an older fact of the person depends on; each after that fact."""
         if reading.place.private or not self.parts.models.judges:
             return []
         given = {"conversation": reading.conversation, "user": person.user, "after": reading.after}
@@ -343,7 +350,7 @@ class ConsolidationReader:
     def _to_summarise(
         self, known: UserContext, facts: Sequence[Memory], since: datetime | None
     ) -> list[Memory]:
-        """Return the facts if they exceed the budget and have no summary yet, or if many were added since the
+        """Return the facts if they exceed the budget and have no summary, or if many were added since the
         last one."""
         whole = replace(known, long_term_facts=tuple(facts))
         if len(fitting(whole, self.parts.settings.context_budget, len(facts)).long_term_facts) == len(facts):
@@ -353,12 +360,11 @@ class ConsolidationReader:
         return told if since is None or len(new) >= NEW_FACTS else []
 
 
-def _statements(
+def _texts_to_compare(
     reading: ConsolidationInput, person: Person, stored: Sequence[Memory]
 ) -> list[tuple[str, tuple[str, ...]]]:
-    """Return what is stored of a person, and what they, the answers to them and others here say, each with
-    the tags that a fact about it may have. A tag with the name of the person is left out: most of their facts
-    have it."""
+    """Return the stored facts of a person and the sentences of the messages, theirs first, each with the tags
+    that a fact on it may have, but for the person's own name: most of their facts have that tag."""
     names = {tag(word) for name in (person.user, person.name) for word in (name, *name.split())}
     texts = [(fact.content, fact.subjects) for fact in stored if fact.user_id == person.user]
     for line in sorted(reading.lines, key=lambda one: (one.user != person.user, one.message.role != "user")):

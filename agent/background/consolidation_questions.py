@@ -1,7 +1,7 @@
-"""Call the model for a consolidation, and ask again whose an item is that cites several people.
+"""Call the model for a consolidation, and ask again about items that cite messages of several people.
 
-Where it does not say, the item belongs to the person whose messages hold its names and values. One of which
-that is true of nobody, or of several, cites nothing then, and is dropped.
+If it does not say whose an item is, it belongs to the person whose messages have its names and values. If
+that is true of nobody, or of several, the item cites nothing, and is dropped.
 """
 
 import re
@@ -64,8 +64,8 @@ async def extract_memory_updates(
     summary: Budget,
     spend: Callable[[], Awaitable[None]] = _free,
 ) -> ConsolidationAnswer:
-    """Ask the model, and where items cite several people, `spend` and ask once more. A refusal, by it or by
-    the server, is an answer that is not whole. Errors of the model's library pass through."""
+    """Ask the model, and if items cite several people, `spend` and ask once more. A refusal of the model or
+    its server is an answer that is not whole. Errors of the model's library pass through."""
     question = consolidation_prompt(reading, summary)
     form = schema_of(ConsolidationAnswer, left_out(reading))
     try:
@@ -78,9 +78,9 @@ async def extract_memory_updates(
 
 
 def quoted_summary(reading: ConsolidationInput, summary: Budget) -> str:
-    """Return the summary without a model: the newest lines of the one before, and of what people said since
-    then in their words, that fit."""
-    said = [*reading.earlier, *(one.message for one in reading.said)]
+    """Return a summary without a model: the newest lines that fit, of the last summary and of what people
+    wrote since."""
+    said = [*reading.earlier, *(one.message for one in reading.from_people)]
     quoted = [f"{speaker(one.author)}: {line(one.text, LONGEST_QUOTE)}" for one in said]
     lines = dict.fromkeys([*reading.summary.splitlines(), *quoted])
     return "\n".join(newest_that_fit([(text, text) for text in [*lines][-MOST_QUOTES:]], summary))
@@ -92,9 +92,8 @@ async def _with_one_author_each(
     answer: ConsolidationAnswer,
     spend: Callable[[], Awaitable[None]],
 ) -> ConsolidationAnswer:
-    """Return the answer with items each of which cites one person's messages or none, and faults that name
-    those that cite none now. `spend` counts the call before it is made; where it raises NotNow, the words
-    alone decide."""
+    """Return the answer with items that each cite the messages of one person or none, and with faults that
+    name the latter. `spend` counts the call before it is made; if it raises NotNow, words alone decide."""
     lists: dict[str, list[Item]] = {name: [*getattr(answer, name)] for name in ITEMS}
     mixed = [
         (items, at, f"{name}[{at}]")
@@ -115,7 +114,7 @@ async def _with_one_author_each(
         messages = named if named and reading.sources(named) else _by_words(reading, item)
         items[at] = item.model_copy(update={"messages": messages})
         if not messages:
-            faults.append(f"{where}: it cites several people, and none of them alone says it")
+            faults.append(f"{where}: it cites several people, and nobody alone states it")
     lists_again = {name: tuple(items) for name, items in lists.items()}
     return answer.model_copy(update={**lists_again, "faults": tuple(faults)})
 
@@ -123,7 +122,7 @@ async def _with_one_author_each(
 async def _ask_again(
     chosen: ChosenModel, reading: ConsolidationInput, items: Sequence[Item]
 ) -> Mapping[int, Sequence[int]]:
-    """Return which messages state each item, by its number from 1, as far as the model says."""
+    """Return the messages that state each item, by its number from 1, as far as the model names them."""
     notes = "\n".join(f"> #{number} {line(item.words)}" for number, item in enumerate(items, 1))
     cited = {number for item in items for number in item.messages}
     question = render("consolidation_citations", messages=transcript(reading, cited), notes=notes)
@@ -133,8 +132,8 @@ async def _ask_again(
 
 
 def _by_words(reading: ConsolidationInput, item: Item) -> tuple[int, ...]:
-    """Return the cited messages of the only person whose messages, signed with their name, hold all names and
-    values of the item that any of them holds."""
+    """Return the cited messages of the one person whose messages and name have all names and values of the
+    item that any cited message has."""
     numbers, words = dict[str, list[int]](), dict[str, frozenset[int]]()
     for number in item.messages:
         for said in reading.cited([number]):

@@ -1,8 +1,8 @@
-"""What the answer of a consolidation does to facts that its prompt showed.
+"""Read the rulings of a consolidation on facts that its prompt showed, and confirm doubtful ones.
 
-"Plays padel" does not end "is allergic to peanuts": a model that names a wrong id would end what still holds.
-So about a replacement between facts that have nothing in common it is asked once more with both texts. Where
-it does not say that one replaces the other, both stay.
+"Plays padel" does not supersede "is allergic to peanuts": a model that names a wrong id would end a fact that
+holds. So it is asked once more, with both texts, about a replacement between facts that have nothing in
+common. If it does not confirm that, both stay.
 """
 
 import logging
@@ -25,21 +25,21 @@ Pair = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class NamedFacts:
-    """What an answer does to facts that the prompt showed, which it names by ids or numbers."""
+class AnswerRulings:
+    """The rulings of an answer, which names facts by ids or numbers."""
 
     on_new: Mapping[int, Mapping[str, Ruling]]
-    """What new facts, by their numbers, do to known ones, by their ids."""
+    """The rulings of new facts, by number, on stored ones, by id."""
     on_stored: Sequence[tuple[str, str, Ruling]]
     """(new, old, ruling) of two stored facts."""
     corrected: Mapping[int, str]
-    """The ids of known facts that new ones correct, by the numbers of these."""
+    """The ids of stored facts that new ones correct, by the numbers of the latter."""
 
     @classmethod
     def of(
         cls, reading: ConsolidationInput, answer: ConsolidationAnswer, refused: Collection[Pair] = ()
-    ) -> "NamedFacts":
-        """Read it without the `refused` replacements."""
+    ) -> "AnswerRulings":
+        """Read the rulings of an answer, without the `refused` replacements."""
         shown = tuple(dict.fromkeys(fact.id for fact in reading.facts))
         on_new: dict[int, dict[str, Ruling]] = {}
         on_stored: list[tuple[str, str, Ruling]] = []
@@ -58,7 +58,7 @@ class NamedFacts:
 
     @property
     def ended(self) -> frozenset[str]:
-        """The ids of the known facts that may be superseded."""
+        """The ids of the stored facts that may be superseded."""
         replaced = {old for ruled in self.on_new.values() for old, how in ruled.items() if how == "replaces"}
         return frozenset(
             {*replaced, *self.corrected.values(), *(id for one in self.on_stored for id in one[:2])}
@@ -66,22 +66,22 @@ class NamedFacts:
 
 
 def _id_among(shown: Sequence[str], written: str) -> str | None:
-    """Return the only id that is written so, or begins so."""
+    """Return the only id that the text is, or begins."""
     short = read_id(written)
     found = [id for id in shown if id == short or (len(short) >= SHORT_ID and id.startswith(short))]
     return found[0] if len(found) == 1 else None
 
 
-async def without_doubtful_replacements(
+async def confirmed_rulings(
     chosen: ChosenModel | None,
     similar: SimilarFacts,
     reading: ConsolidationInput,
     answer: ConsolidationAnswer,
     spend: Callable[[], Awaitable[None]],
-) -> NamedFacts:
-    """Return the rulings without the replacements that the model does not confirm. `spend` counts the call
-    before it is made."""
-    named = NamedFacts.of(reading, answer)
+) -> AnswerRulings:
+    """Return the rulings of an answer without replacements that the model does not confirm. `spend` counts
+    the call before it is made."""
+    named = AnswerRulings.of(reading, answer)
     known: dict[str, Memory] = {fact.id: fact for fact in reading.facts}
     doubts: dict[Pair, Doubt] = {}
     for pair, draft, user, doubt in _replacements(reading, answer, named, known):
@@ -96,13 +96,13 @@ async def without_doubtful_replacements(
     except Exception as error:
         log.warning("replacements could not be confirmed, so both facts stay: %s", error)
     refused = {pair for pair, sure in zip(doubts, confirmed, strict=True) if not sure}
-    return NamedFacts.of(reading, answer, refused)
+    return AnswerRulings.of(reading, answer, refused)
 
 
 def _replacements(
     reading: ConsolidationInput,
     answer: ConsolidationAnswer,
-    named: NamedFacts,
+    named: AnswerRulings,
     known: Mapping[str, Memory],
 ) -> Iterator[tuple[Pair, Draft, str, Doubt]]:
     for fact in answer.new_facts:

@@ -1,4 +1,4 @@
-"""Learns from conversations that were imported: consolidates them one after the other, oldest first.
+"""Learn from imported conversations: consolidate them one after the other, oldest first.
 
 It has a limit of its own, and does not count against the person's calls of a day. What was consolidated is
 covered by a summary, so a run that was stopped goes on where it was.
@@ -18,7 +18,7 @@ from openai.types.responses import ResponseCompletedEvent
 from sqlalchemy import func, select
 
 from agent.background.consolidation import Consolidation, Overtaken, UnreadableAnswer
-from agent.background.consolidation_lines import MESSAGES, MOST_MESSAGES
+from agent.background.consolidation_messages import MESSAGES, MOST_MESSAGES
 from agent.errors import BadInput
 from agent.types import Usage
 from agent.types.budget import BYTES_A_TOKEN
@@ -39,8 +39,8 @@ three short facts a call in 20 conversations of 50 messages; real ones write mor
 
 
 @dataclass(frozen=True, slots=True)
-class ToLearn:
-    """What there is to learn from, and about what that costs."""
+class LearningCost:
+    """The conversations to learn from, and the estimated cost."""
 
     conversations: int
     messages: int
@@ -53,16 +53,16 @@ class ToLearn:
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class LearningResult:
     conversations: int
-    """Those that are learned from whole."""
+    """Conversations that were learned from as a whole."""
     facts: int
     """New, or newly worded."""
     calls: int
     usage: Usage
     """As the model's server counted; zeros where it did not."""
-    left: ToLearn
-    """What the limit left, and what the model's answers left out."""
+    left: LearningCost
+    """What remains: beyond the limit, or in answers that could not be read."""
 
 
 class CallsMade(Exception):
@@ -71,7 +71,7 @@ class CallsMade(Exception):
 
 @dataclass
 class _Counted(Model):
-    """The model, with the calls and tokens of a run; it makes `most` calls, and then raises CallsMade."""
+    """Counts the calls and tokens of a run, and raises CallsMade instead of more than `most` calls."""
 
     inner: Model
     most: int
@@ -106,8 +106,8 @@ class _Counted(Model):
 class Learning:
     consolidation: Consolidation
 
-    async def preview(self, user: str) -> ToLearn:
-        """Raises BadInput where no model consolidates."""
+    async def preview(self, user: str) -> LearningCost:
+        """Return what there is to learn from and its cost. Raises BadInput if no model consolidates."""
         return _cost(await self._waiting(user), self._model.name)
 
     @property
@@ -116,7 +116,9 @@ class Learning:
             raise BadInput("no model consolidates here: set up one, and HACHI_CONSOLIDATE=model")
         return self.consolidation.model
 
-    async def run(self, user: str, calls: int, progress: Callable[[int], None] | None = None) -> Learned:
+    async def run(
+        self, user: str, calls: int, progress: Callable[[int], None] | None = None
+    ) -> LearningResult:
         """Consolidate the private conversations of the user, with so many model calls at most. Calls
         `progress` with the number of messages after each call. A conversation about which the model's answers
         cannot be read is left there. Raises ModelError where the model cannot be reached; what was learned
@@ -140,21 +142,23 @@ class Learning:
                     except Overtaken:  # messages were added or forgotten meanwhile
                         continue
                     except UnreadableAnswer as error:
-                        log.warning("%s of %s is not learned from whole: %s", conversation, user, error)
+                        log.warning("%s of %s was learned from in part: %s", conversation, user, error)
                         break
                     except CallsMade:
-                        return Learned(done, facts, counted.calls, counted.usage, await self.preview(user))
+                        return LearningResult(
+                            done, facts, counted.calls, counted.usage, await self.preview(user)
+                        )
                 facts += sum(decision.action in ("add", "replace") for decision in decisions)
                 if progress:
                     left = await self._waiting(user, conversation)
                     progress(waits[0].messages - sum(one.messages for one in left))
             else:
                 done += 1
-        return Learned(done, facts, counted.calls, counted.usage, await self.preview(user))
+        return LearningResult(done, facts, counted.calls, counted.usage, await self.preview(user))
 
     async def _waiting(self, user: str, conversation: str | None = None) -> list[Any]:
-        """The private conversations with messages that no summary covers, the one that began first before
-        others: (conversation, messages, characters)."""
+        """Return the private conversations with messages that no summary covers, the oldest first: rows of
+        (conversation, messages, characters)."""
         active, owner = active_conversations.c, user_key(user)
         covered = select(active.covered).where(
             active.conversation_id == messages.c.conversation_id, active.owner == owner
@@ -179,12 +183,12 @@ class Learning:
         return [*(await self.consolidation.parts.database.rows(query))]
 
 
-def _cost(waiting: list[Any], model: str) -> ToLearn:
+def _cost(waiting: list[Any], model: str) -> LearningCost:
     calls = sum(
         max(ceil(one.messages / MOST_MESSAGES), ceil(one.characters / MESSAGES.characters)) for one in waiting
     )
     read = sum(one.characters for one in waiting) // BYTES_A_TOKEN
-    return ToLearn(
+    return LearningCost(
         conversations=len(waiting),
         messages=sum(one.messages for one in waiting),
         calls=calls,

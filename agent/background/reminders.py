@@ -110,7 +110,7 @@ class Reminders:
         return reached
 
     async def _announce(self, piece: Job) -> bool:
-        reminder = await self._due.announced_by(piece)
+        reminder = await self._due.reminder_of(piece)
         if reminder is None:
             await self._parts.queue.done(piece)
             return False

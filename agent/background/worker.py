@@ -1,4 +1,4 @@
-"""Step 5 of a turn: the worker runs the durable jobs that the turn added.
+"""Run the durable jobs that turns add: step 5 of a turn.
 
 Each kind of job has a handler that is safe to run twice. After a crash the job is still in the queue; the
 next start, or another replica, runs it. Several jobs run concurrently, since a consolidation waits for a
@@ -52,14 +52,14 @@ class Worker:
         self._polls = False
         self._stopped = False
         self._last: dict[tuple[str, bool], Started] = {}
-        """Of each person the last consolidation that has begun and not ended, and the last other job."""
+        """By person: the last running consolidation (True), and the last other running job (False)."""
         self._claimed: dict[Started, Job] = {}
-        """What runs of the jobs that were claimed in the queue."""
+        """The running jobs that were claimed in the queue."""
         self._slots = {slow: asyncio.Semaphore(AT_ONCE) for slow in (False, True)}
         """A consolidation waits for a model, and so delays no other job."""
 
     def wake(self, *, poll: bool = False) -> None:
-        """Start to run due jobs in the background; with `poll` also those whose process has ended, and see to
+        """Start to run due jobs in the background; with `poll` also those whose process has ended, and update
         the index."""
         if self._stopped:
             return
@@ -68,18 +68,17 @@ class Worker:
         if self._loop is None or self._loop.done():
             self._loop = asyncio.create_task(self._run(), name="hachi worker")
 
-    def hand_over(self, job: Job) -> Awaitable[list[Decision]]:
-        """Run a job that this process claimed when it was added, after the person's others, without reading
-        it again. What is returned has the decisions; none if the job failed. It does not raise, because the
-        reply is stored already and must not fail."""
+    def run_claimed(self, job: Job) -> Awaitable[list[Decision]]:
+        """Run a job that this process claimed when it added it, after the person's other jobs. The result has
+        the decisions, none if the job failed: the reply is stored already, so this does not raise."""
         return asyncio.shield(self._start(job))
 
-    def follow_up(self, job: Job | None, consolidated_at: datetime | None) -> None:
-        """After a turn, let the index follow, run its job, and consolidate its conversation if that is due.
-        What is due later the schedule finds."""
+    def after_turn(self, job: Job | None, consolidated_at: datetime | None) -> None:
+        """Update the index, run the turn's job, and consolidate its conversation if that is due now. The
+        schedule runs what is due later."""
         self.parts.sync.wake()
         if job:
-            self.hand_over(job)
+            self.run_claimed(job)
         if consolidated_at and consolidated_at <= self.parts.clock():
             self.wake()
 
@@ -104,10 +103,10 @@ class Worker:
                     with calls_for(job.user_id):
                         return await self._work(job)
         except ClaimLost as error:
-            log.warning("%s; what is left of it is not written", error)
+            log.warning("%s; nothing more of it is written", error)
             return []
         except MemoryFault as error:
-            log.warning("background work waits: %s", error)
+            log.warning("background work is postponed: %s", error)
             return []
 
     def _ended(self, key: tuple[str, bool], task: Started) -> None:
@@ -128,7 +127,7 @@ class Worker:
             while self._loop is not None and not self._loop.done():
                 await asyncio.shield(self._loop)
         except MemoryFault as error:
-            log.warning("background work waits: %s", error)
+            log.warning("background work is postponed: %s", error)
 
     async def stop(self) -> None:
         """Finish the running jobs and start no more. Jobs that take longer than `GRACE` are cancelled and
@@ -150,7 +149,7 @@ class Worker:
             try:
                 await self._run_due_jobs()
             except MemoryFault as error:
-                log.warning("background work waits: %s", error)
+                log.warning("background work is postponed: %s", error)
             except Exception:
                 log.exception("background work failed; the next turn, or the schedule, starts it again")
 

@@ -57,9 +57,9 @@ if TYPE_CHECKING:
 class Worker(Protocol):
     """Runs the jobs that a turn adds."""
 
-    def hand_over(self, job: Job) -> Awaitable[list[Decision]]: ...
+    def run_claimed(self, job: Job) -> Awaitable[list[Decision]]: ...
 
-    def follow_up(self, job: Job | None, consolidated_at: datetime | None) -> None: ...
+    def after_turn(self, job: Job | None, consolidated_at: datetime | None) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ async def take_turn(
         decisions = await _settled(deps, stored.job, limit.when(), on_event) if settle and stored.job else []
         reply = _reply(deps, answered, stored, decisions, trace.id)
         trace.answered(reply)
-    deps.worker.follow_up(None if settle else stored.job, stored.consolidated_at)
+    deps.worker.after_turn(None if settle else stored.job, stored.consolidated_at)
     return reply
 
 
@@ -211,7 +211,7 @@ async def _settled(
     """Store the answer's memories now. What is not done when the time is over goes on in the background."""
     with suppress(TimeoutError):
         async with asyncio.timeout_at(until):
-            decisions = await deps.worker.hand_over(job)
+            decisions = await deps.worker.run_claimed(job)
             for decision in decisions:
                 (on_event or _nobody)(MemoryDecided(decision))
             return decisions

@@ -76,7 +76,7 @@ class DueTasks:
         query = select(work.c.id).where(due, not_(named_by(work.c.user_id, without))).order_by(work.c.seq)
         return [row.id for row in await self._database.rows(query.limit(AT_ONCE))]
 
-    async def announced_by(self, job: Job) -> Reminder | None:
+    async def reminder_of(self, job: Job) -> Reminder | None:
         """Return the reminder of the job; None if the task has been finished, postponed or deleted since."""
         query: Select[Any] = select(*_COLUMNS, tasks.c.place).where(
             tasks.c.id == job.payload["task"],

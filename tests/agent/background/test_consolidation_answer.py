@@ -20,7 +20,7 @@ from agent.background.consolidation_answer import (
     schema_of,
 )
 from agent.background.consolidation_input import ConsolidationInput, Person
-from agent.background.consolidation_lines import MAX_MESSAGE
+from agent.background.consolidation_messages import MAX_MESSAGE
 from agent.background.consolidation_prompt import consolidation_prompt
 from agent.background.consolidation_questions import extract_memory_updates
 from agent.models.choice.choose import brought_model

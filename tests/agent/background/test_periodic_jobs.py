@@ -97,7 +97,9 @@ async def test_the_jobs_outlive_a_database_that_fails(open_pet, clock, rows, mon
     await asyncio.sleep(0.2)
     assert caplog.text.count("the purge failed") == 1, "said once as long as it lasts"
     await _until(
-        lambda: "the queue could not be checked" in caplog.text or "background work waits" in caplog.text
+        lambda: (
+            "the queue could not be checked" in caplog.text or "background work is postponed" in caplog.text
+        )
     )
 
     rows("ALTER TABLE work_away RENAME TO work")

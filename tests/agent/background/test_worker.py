@@ -67,7 +67,7 @@ async def test_stopping_finishes_running_jobs_and_starts_no_more(pet, monkeypatc
 
     assert await _known(pet) == ["Ana skis"]
     worker.wake()
-    assert await worker.hand_over(last) == [], "the reply it belongs to does not fail"
+    assert await worker.run_claimed(last) == [], "the reply it belongs to does not fail"
     await worker.settle()
     assert await pet.components.queue.counts() == (2, 0), "it has stopped for good"
 
@@ -158,14 +158,14 @@ async def test_a_job_that_is_handed_over_runs_at_once_after_the_persons_others(p
     worker = (await pet.runtime()).worker
     first, second, third = await _accept(pet, "Ana skis", "Ana skis.", "Ana has 2 cats", ours=True)
 
-    worker.hand_over(first)
-    [repeated] = await worker.hand_over(second)
+    worker.run_claimed(first)
+    [repeated] = await worker.run_claimed(second)
     assert repeated.action == "ignore"
     assert [row["id"] for row in rows("SELECT id FROM work")] == [third.id]
     rows("ALTER TABLE work RENAME TO work_away")
-    assert await worker.hand_over(third) == [], "the reply it belongs to does not fail"
+    assert await worker.run_claimed(third) == [], "the reply it belongs to does not fail"
     await pet.settle()
-    assert caplog.text.count("background work waits") == 2
+    assert caplog.text.count("background work is postponed") == 2
     rows("ALTER TABLE work_away RENAME TO work")
 
     assert await _known(pet) == ["Ana skis"], "nothing is written without its claim"

@@ -46,6 +46,7 @@ PROMPTS = (
     "consolidation",
     "focus_companion",
     "last_call",
+    "question",
     "judge",
 )
 FINDINGS = {

@@ -108,7 +108,7 @@ async def test_a_piece_is_left_to_who_can_do_it(stack: Stack) -> None:
 async def test_a_piece_says_what_is_to_be_announced_and_where(stack: Stack, place: Place) -> None:
     task = await note(stack, place=place)
     piece = await claimed(stack)
-    reminder = await due_tasks(stack).announced_by(piece)
+    reminder = await due_tasks(stack).reminder_of(piece)
     assert reminder is not None
     announced = replace(task, reminded=task.due)
     assert (reminder.task, reminder.place) == (announced, place)
@@ -121,4 +121,4 @@ async def test_what_has_changed_meanwhile_is_not_announced(stack: Stack, change:
     due = {"put off": stack.clock.now + timedelta(days=1), "no due time": "never"}.get(change)
     status = "done" if change == "done" else None
     await stack.tasks.update("anna", "", status, now=stack.clock.now, id=task.id, due=due, place=PRIVATE)  # type: ignore[arg-type]
-    assert await due_tasks(stack).announced_by(piece) is None
+    assert await due_tasks(stack).reminder_of(piece) is None

@@ -88,7 +88,7 @@ async def test_work_that_was_taken_already_brings_nothing_back(open_pet: OpenPet
         piece = await pet.components.queue.add(connection, STORE_MEMORIES, "ana", payload, pet.clock())
     await pet.people.erase(user="ana")
 
-    assert await (await pet.runtime()).worker.hand_over(piece) == []
+    assert await (await pet.runtime()).worker.run_claimed(piece) == []
 
     assert left(rows) == {}
 

@@ -5,7 +5,7 @@ import sqlite3
 import stat
 from contextlib import closing
 
-from agent.background.learn_imported import Learned, ToLearn
+from agent.background.learn_imported import LearningCost, LearningResult
 from agent.companion import Companion
 from agent.types import Usage
 
@@ -161,12 +161,12 @@ def test_an_export_is_learned_from_and_its_cost_is_told(hachi, monkeypatch, home
     )
 
     async def preview(pet, *, user):
-        return ToLearn(1, 2, 1, 2_050, 400, "tiny")
+        return LearningCost(1, 2, 1, 2_050, 400, "tiny")
 
     async def learn(pet, *, user, calls, progress):
         assert (user, calls) == ("ana", given[0])
         progress(2)
-        return Learned(1, 3, 1, Usage(1_900, 210), ToLearn(0, 5, 1, 0, 0, "tiny"))
+        return LearningResult(1, 3, 1, Usage(1_900, 210), LearningCost(0, 5, 1, 0, 0, "tiny"))
 
     monkeypatch.setattr(Companion, "preview_learn", preview)
     monkeypatch.setattr(Companion, "learn", learn)

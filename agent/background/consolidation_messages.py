@@ -1,4 +1,4 @@
-"""Which messages of a conversation one consolidation reads."""
+"""Select the messages of a conversation that one consolidation reads."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -27,9 +27,8 @@ def both_ends(text: str) -> str:
     return f"{text[:half]} … {text[-half:]}"
 
 
-def answered(lines: Sequence[Line], since: datetime) -> Sequence[Line]:
-    """Return the lines before the first message since then whose author has got no reply after it: its turn
-    may be under way."""
+def before_pending(lines: Sequence[Line], since: datetime) -> Sequence[Line]:
+    """Return the messages before the first one since then that has no reply yet: its turn may be running."""
     waits = dict[str, int]()
     for place, line in enumerate(lines):
         if line.message.role == "assistant":
@@ -39,8 +38,8 @@ def answered(lines: Sequence[Line], since: datetime) -> Sequence[Line]:
     return lines[: min(waits.values(), default=len(lines))]
 
 
-def at_once(lines: Sequence[Line]) -> list[Line]:
-    """Return the first lines, as many as one call reads."""
+def that_fit_one_call(lines: Sequence[Line]) -> list[Line]:
+    """Return the first messages, as many as one call reads."""
     backwards = [(line, both_ends(line.message.text)) for line in reversed(lines)]
     fit = newest_that_fit(backwards, MESSAGES)[::-1]
     people = dict[str, None]()
@@ -51,7 +50,7 @@ def at_once(lines: Sequence[Line]) -> list[Line]:
     return fit
 
 
-def first(lines: Sequence[Line], limit: int) -> Sequence[Line]:
-    """Return the first `limit` lines, and the replies to the last of them."""
+def with_last_replies(lines: Sequence[Line], limit: int) -> Sequence[Line]:
+    """Return the first `limit` messages, and the replies to the last of them."""
     rest = takewhile(lambda line: line.message.role == "assistant", lines[limit:])
     return [*lines[:limit], *rest]
