@@ -129,7 +129,8 @@ async def _answer(
     on_event: OnEvent | None,
     ending: Ending | None,
 ) -> _Answered:
-    received = await receive(deps, checked(request, deps.settings, stand_in=deps.model.name == "offline"))
+    stand_in, sees = deps.model.name == "offline", deps.model.takes_pictures
+    received = await receive(deps, checked(request, deps.settings, stand_in=stand_in, sees=sees))
     trace.heard(None if request.occasion else received.id)
     fit = deps.model.fit
     narrow = fit is not None and fit.narrow

@@ -21,6 +21,7 @@ from agent.models.choice.providers import (
     may_see,
     provider_of,
     schema_beside_tools,
+    sees_images,
     structured_of,
 )
 from agent.models.failures import server_fault
@@ -67,6 +68,12 @@ class ChosenModel:
     def sees(self) -> bool:
         """Whether it may be shown images, as far as that is known."""
         return self.fit.sees if self.fit else bool(self.source.images)
+
+    @property
+    def takes_pictures(self) -> bool:
+        """Whether it is known to see, so that what a client sends is shown to it: by the settings, or as a
+        server on this machine says."""
+        return sees_images(self.source) or (self.sees and is_local(self.source))
 
     async def close(self) -> None:
         for client in (self.client, self.fallback and self.fallback.client):

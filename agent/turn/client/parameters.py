@@ -13,7 +13,7 @@ from agents import ModelSettings
 from openai.types.shared import Reasoning
 
 from agent.errors import BadInput
-from agent.models.choice.providers import api_of, sees_images, takes_others
+from agent.models.choice.providers import api_of, takes_others
 from agent.models.wire.errors import TooLong, server_words
 from agent.settings import Settings
 from agent.types import TurnRequest
@@ -27,16 +27,18 @@ LONGEST_NAME = 80
 NAMES = ("temperature", "top_p", "max_tokens", "presence_penalty", "frequency_penalty")
 
 
-def checked(request: TurnRequest, settings: Settings, *, stand_in: bool) -> TurnRequest:
+def checked(request: TurnRequest, settings: Settings, *, stand_in: bool, sees: bool) -> TurnRequest:
     """Return the request with storable text. Raises BadInput if there is none, or for what the model that
-    is set up cannot do for a client."""
+    is set up, which `sees` images or not, cannot do for a client."""
     text = storable(request.text).strip()
     if not text:
         raise BadInput("the message is empty")
     client = request.client
     if client:
-        sees = sees_images(settings) or client.pictures_optional
-        client = _last_images(client) if sees else _without_old_images(client)
+        if client.images and not (sees or client.pictures_optional):
+            raise BadInput("messages: the model is shown no images; set HACHI_IMAGES=true where it can see")
+        shows = sees or client.pictures_optional
+        client = _last_images(client) if shows else _without_old_images(client)
         if stand_in and client.form:
             raise BadInput(
                 "response_format: the rule-based stand-in cannot shape its answers; set up a model"
@@ -78,8 +80,6 @@ def _without_images(item: Item) -> Item:
 
 def _check_parameters(client: ClientTurn, settings: Settings) -> None:
     """Raise BadInput for what the model that is set up cannot do."""
-    if client.images and not (client.pictures_optional or sees_images(settings)):
-        raise BadInput("messages: the model is shown no images; set HACHI_IMAGES=true where it can see")
     if client.sampling.seed is not None and api_of(settings) == "responses" and not settings.offline:
         raise BadInput("seed: the model is asked over the Responses API, which takes none")
     asks = next((name for name, value in client.sampling.others.items() if value), None)

@@ -14,6 +14,9 @@ from agent.replay.replay import ReplayOptions, replay
 from agent.types.client import ClientTurn, MessageItem
 from hachi import Companion
 from prompts import read
+from tests.memory.conftest import server as postgresql
+
+__all__ = ["postgresql"]
 
 CAT = "data:image/jpeg;base64," + "QUJD" * 50
 SEEN = "Mitzi, a grey cat, asleep on a red sofa"
@@ -60,6 +63,15 @@ async def test_the_message_keeps_a_line_of_what_its_picture_shows(pet, server, s
     [message] = found
     await pet.conversations.forget(message.id, user="ana")
     assert "sofa" not in str(await pet.conversations.export(user="ana"))
+
+
+async def test_a_described_message_is_found_on_postgresql_too(pet_at, first_way, server, postgresql) -> None:
+    pet = await pet_at(first_way, images=True, database_url=await postgresql.new())
+    assert not await pet.memories.search("sofa", user="ana")
+    server.script(described("Lovely!"))
+    await pet.respond("Look!", user="ana", place="acme", client=WITH_CAT)
+    found = await pet.memories.search("sofa", user="ana", place="acme", kind="message")
+    assert [hit.content for hit in found] == [f"Look!\n{LINE}"]
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ LLAMA = {
         "total_slots": 3,
         "default_generation_settings": {"n_ctx": 4_096},
         "chat_template_caps": {"supports_tools": False},
+        "modalities": {"vision": True, "audio": False},
     },
 }
 OTHERS: list[tuple[Any, str, About]] = [
@@ -36,6 +37,7 @@ async def test_llama_cpp_tells_its_window_slots_and_template(server):
     server.tells = LLAMA
     about = await _ask(server, "any name")
     assert (about.listed, about.window, about.slots, about.tools) == (True, 4_096, 3, False)
+    assert about.sees
     assert str(about) == "window 4,096 tokens, 3 slots, its template takes no tools"
 
 
@@ -63,6 +65,7 @@ async def test_what_the_server_tells_is_followed_from_the_first_turn_on(open_pet
     assert {asked.json["max_tokens"] for asked in server.asked} == {1_000}
     chosen = await pet.components.models.answering()
     assert SLOTS[chosen.client]._number == 3
+    assert chosen.takes_pictures
     for asked in server.asked:  # its template takes no tools: none is sent, and each answer is bounded
         assert "tools" not in asked.json
         assert "maxLength" in json.dumps(asked.json["response_format"])
