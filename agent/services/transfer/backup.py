@@ -1,4 +1,4 @@
-"""Copies the SQLite databases of a home, also while other processes write, and brings a copy back.
+"""Copies the SQLite database of a home, also while other processes write, and brings a copy back.
 
 A backup is a folder. It gets its name last, so one that was interrupted has another.
 """
@@ -7,12 +7,11 @@ import json
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
 
 from agent.errors import BadInput
-from agent.types.home_files import DATABASES, DECISIONS, TYPED, rotated
+from agent.types.home_files import DECISIONS, TYPED, rotated
 from memory.errors import StoreUnavailable
 from memory.sql.engine.loop_sqlite import FOREIGN, read_only_uri
 from memory.sql.engine.migrate import FIRST, HEAD
@@ -21,33 +20,29 @@ from memory.sql.tables.evidence import VIEW
 from memory.sql.tables.triggers import ON_SQLITE
 
 OTHERS = (*rotated(DECISIONS), TYPED)
-"""Files of the home that are copied beside the databases. The log is not."""
+"""Files of the home that are copied beside the database. The log is not."""
 BUSY_SECONDS = 15.0
 
-Progress = Callable[[str], None]
-"""Called with the name of each file that is done."""
+DATABASE = "hachi.db"
+"""What a backup calls the database, whatever it is called where it is used."""
 
 
-def back_up(home: Path, databases: Mapping[str, Path], target: Path, progress: Progress) -> list[Path]:
-    """Copy the databases, by their name in the backup, and the other files of the home into the new folder
-    `target`. Blocks; other processes go on meanwhile. Raises BadInput, StoreUnavailable and OSError, and then
-    leaves nothing."""
+def back_up(home: Path, database: Path, target: Path) -> list[Path]:
+    """Copy the database and the other files of the home into the new folder `target`, and return the copies.
+    Blocks; other processes go on meanwhile. Raises BadInput, StoreUnavailable and OSError, and then leaves
+    nothing."""
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise BadInput(f"{target} is there already; name a new folder for the backup")
-    for path in databases.values():
-        if not path.is_file():
-            raise BadInput(f"there is no database {path}, so there is nothing to back up")
+    if not database.is_file():
+        raise BadInput(f"there is no database {database}, so there is nothing to back up")
     unfinished = target.with_name(f"{target.name}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(mode=0o700, parents=True)
     try:
-        for name, path in databases.items():
-            _copy_database(path, unfinished / name)
-            progress(name)
+        _copy_database(database, unfinished / DATABASE)
         for name in OTHERS:
             if (home / name).is_file():
                 _copy(home / name, unfinished / name)
-                progress(name)
         unfinished.replace(target)
         _sync(target.parent)
     except BaseException:
@@ -56,34 +51,30 @@ def back_up(home: Path, databases: Mapping[str, Path], target: Path, progress: P
     return sorted(target.iterdir())
 
 
-def restore(
-    home: Path, databases: Mapping[str, Path], source: Path, *, replace: bool, progress: Progress
-) -> list[Path]:
-    """Check the backup, then restore it; with `replace` also over existing data. Raises BadInput for a folder
-    that is no backup or a home that has data, and StoreUnavailable if a process uses it. Nothing is changed
-    then."""
+def restore(home: Path, database: Path, source: Path, *, replace: bool) -> list[Path]:
+    """Check the backup, then restore it; with `replace` also over existing data. Returns the restored files.
+    Raises BadInput for a folder that is no backup or a home that has data, and StoreUnavailable if a process
+    uses it. Nothing is changed then."""
     files = _checked(source)
-    targets = {file.name: databases.get(file.name, home / file.name) for file in files}
-    there = [path for path in targets.values() if path.suffix == ".db" and path.exists()]
-    if there and not replace:
-        raise BadInput(f"{there[0]} is there already; --yes replaces it with the backup")
-    for path in there:
-        _require_ours(path)
-        require_unused(path)
+    if database.exists():
+        if not replace:
+            raise BadInput(f"{database} is there already; --yes replaces it with the backup")
+        _require_ours(database)
+        require_unused(database)
+    targets = {file.name: home / file.name for file in files} | {DATABASE: database}
     copies = {}
     try:
         for name, path in targets.items():
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             copies[name] = path.with_name(f"{path.name}.restoring")
             _copy(source / name, copies[name])
-            progress(name)
     except BaseException:
         for path in copies.values():
             path.unlink(missing_ok=True)
         raise
+    for ending in ("-wal", "-shm"):
+        database.with_name(database.name + ending).unlink(missing_ok=True)
     for name, path in targets.items():
-        for ending in ("-wal", "-shm"):
-            path.with_name(path.name + ending).unlink(missing_ok=True)
         copies[name].replace(path)
         _sync(path.parent)
     return files
@@ -91,14 +82,13 @@ def restore(
 
 def _checked(source: Path) -> list[Path]:
     """Return the files of a backup. Raises BadInput or StoreUnavailable if one is damaged."""
-    files = [source / name for name in (*DATABASES, *OTHERS) if (source / name).exists()]
-    if not any(file.suffix == ".db" for file in files):
-        raise BadInput(f"{source} holds no {DATABASES[0]}, so it is no backup")
+    if not (source / DATABASE).exists():
+        raise BadInput(f"{source} holds no {DATABASE}, so it is no backup")
+    files = [source / name for name in (DATABASE, *OTHERS) if (source / name).exists()]
     for file in files:
         if file.is_symlink() or not file.is_file():
             raise BadInput(f"{file} is no file; nothing was restored")
-        if file.suffix == ".db":
-            _require_sound(file)
+    _require_sound(source / DATABASE)
     return files
 
 

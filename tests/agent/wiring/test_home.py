@@ -88,7 +88,7 @@ async def test_nothing_that_opens_purges_forgets_or_restores_touches_the_files_o
     assert await pet.search_memories("ski", user="ana")
     await pet.admin.purge()
     await pet.people.erase(user="ana")
-    back_up(home, {"hachi.db": home / "hachi.db"}, tmp_path / "copy", lambda _: None)
+    back_up(home, home / "hachi.db", tmp_path / "copy")
     await pet.close()
-    restore(home, {"hachi.db": home / "hachi.db"}, tmp_path / "copy", replace=True, progress=lambda _: None)
+    restore(home, home / "hachi.db", tmp_path / "copy", replace=True)
     assert others() == before

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -43,7 +43,7 @@ async def backup(session: Session, path: Folder) -> None:
     """Copy everything into a new folder, also while Hachi runs. The index is rebuilt, and not copied."""
     from agent.services.transfer.backup import back_up
 
-    number = await _copy(session.settings(), "copying", back_up, path)
+    number = await _copy(session.settings(), back_up, path)
     say(f"{number} files are in {path}; `hachi restore {path}` brings them back")
 
 
@@ -55,24 +55,18 @@ async def restore(session: Session, path: Folder, yes: Yes = False) -> None:
     """
     from agent.services.transfer.backup import restore
 
-    number = await _copy(session.settings(), "restoring", restore, path, replace=yes)
+    number = await _copy(session.settings(), restore, path, replace=yes)
     say(f"{number} files are back; the next search rebuilds the index")
 
 
-async def _copy(
-    settings: "Settings", doing: str, act: Callable[..., list[Path]], path: Path, **options: bool
-) -> int:
+async def _copy(settings: "Settings", act: Callable[..., list[Path]], path: Path, **options: bool) -> int:
     """Back up or restore, and return the number of files. Raises BadInput for PostgreSQL."""
     from memory.sql.engine import Database
 
     database = Database.connect(database_url(settings), settings.home)
     if not database.sqlite:
         raise BadInput(f"{database.where} is backed up and restored by pg_dump and pg_restore")
-    databases = {"hachi.db": Path(database.where)}
-    with progress_bar() as bar:
-        task = bar.add_task(doing, total=len(databases))
-        given: dict[str, Any] = {**options, "progress": lambda _: bar.advance(task)}
-        return len(await asyncio.to_thread(act, settings.home, databases, path, **given))
+    return len(await asyncio.to_thread(act, settings.home, Path(database.where), path, **options))
 
 
 @with_session

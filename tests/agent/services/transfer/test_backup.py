@@ -19,12 +19,12 @@ OpenPet = Callable[..., Awaitable[Companion]]
 
 
 def backed_up(home: Path, target: Path) -> Path:
-    back_up(home, {"hachi.db": home / "hachi.db"}, target, lambda _: None)
+    back_up(home, home / "hachi.db", target)
     return target
 
 
 def brought_back(source: Path, home: Path, replace: bool = False) -> None:
-    restore(home, {"hachi.db": home / "hachi.db"}, source, replace=replace, progress=lambda _: None)
+    restore(home, home / "hachi.db", source, replace=replace)
 
 
 def count(database: Path, table: str) -> int:
