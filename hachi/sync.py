@@ -115,7 +115,6 @@ class _CheckIns(_Group[CheckInService]):
     wanted = _waits(CheckInService.wanted)
     want = _waits(CheckInService.want)
     list = _waits(CheckInService.list)
-    drop = _waits(CheckInService.drop)
 
 
 class _Documents(_Group[DocumentService]):

@@ -19,8 +19,6 @@ from agent.types.arguments import User
 from agent.types.checks import checks_arguments
 from agent.types.meanings import require_consent
 from memory.audience import PRIVATE, Audience, user_key
-from memory.errors import NotFound
-from memory.people import check_ins
 from memory.people.check_ins import CheckIn, Taken
 from memory.process.breaker import NotNow, calls_for
 from memory.sql.jobs.deliveries import Deliveries
@@ -86,12 +84,6 @@ class CheckInService:
         now = self.parts.clock()
         zone = await self.parts.profiles.zone(user, PRIVATE, now)
         return await self.parts.check_ins.planned(user, zone, now)
-
-    async def drop(self, id: str, *, user: User) -> None:
-        """Do not ask this. Raises NotFound if it is not planned."""
-        async with self.parts.database.write() as connection:
-            if not await check_ins.drop(connection, user, id):
-                raise NotFound(f"no check-in {id[:80]!r} is planned; list them for the ids")
 
     async def run(self) -> int:
         """Ask what is due, of the people whom this process reaches. Returns how many messages were sent."""

@@ -203,25 +203,17 @@ def check_ins_answer(
     it."""
     name = f"{asker.prefix}checkins"
     if not wanted:
-        return Answer(
-            f"I do not ask you how things went. {name} on lets me, here and once a day at most.",
-            replaces=True,
-        )
-    first, last = settings.waking_hours
+        return Answer(f"I do not ask you how things went. {name} on lets me, here and once a day at most.")
     items = tuple(
-        Item(
-            shorten(one.about),
-            (one.due, f", since you wrote “{shorten(said, MAX_QUOTE)}”"),
-            (Button("Drop", "drop", one.id),),
-        )
+        Item(shorten(one.about), (one.due, f", since you wrote “{shorten(said, MAX_QUOTE)}”"))
         for one, said in planned[:MAX_FACTS]
     )
     return Answer(
         "I ask you how things went that you tell me of here: here alone, once a day at most, between "
-        f"{first} and {last} o'clock in {zone}. {'This is planned:' if items else 'Nothing is planned yet.'}",
+        f"{' and '.join(map(str, settings.waking_hours))} o'clock in {zone}. "
+        f"{'This is planned:' if items else 'Nothing is planned yet.'}",
         items,
         note=(f"{name} off ends it. When you leave two of them without a word, I wait until you write.",),
-        replaces=True,
     )
 
 

@@ -132,7 +132,6 @@ class Commands:
             "link": self._link_confirmed,
             "run-call": partial(self._answer_call, True),
             "drop-call": partial(self._answer_call, False),
-            "drop": self._drop_check_in,
             "not-now": self._not_now,
             "no-check-ins": self._no_check_ins,
             "keep-nothing": partial(self._keep, False, True),
@@ -358,11 +357,6 @@ class Commands:
         if agreed:
             return Answer(f"I run {call.name}, and tell you what it answers.", outcome="yes")
         return Answer(f"I do not run {call.name}.", outcome="no")
-
-    async def _drop_check_in(self, asker: Asker, id: str) -> Answer:
-        with suppress(NotFound):  # it is dropped already, or asked
-            await self._pet.check_ins.drop(id, user=asker.user)
-        return await self._checkins(asker, "")
 
     async def _not_now(self, asker: Asker, _: str) -> Answer:
         return Answer("All right, I do not ask about it again.", outcome="not now")

@@ -204,11 +204,8 @@ async def all_tasks(here: Here) -> Response:
 
 @router.post("/check-ins")
 async def set_check_ins(here: Here) -> Response:
-    """Be asked how things went, or not; or drop one thing that is planned."""
-    if id := here.field("drop"):
-        await here.pet.check_ins.drop(id, user=here.user)
-    else:
-        await here.pet.check_ins.want(here.field("wanted") == "yes", user=here.user)
+    """Be asked how things went, or not."""
+    await here.pet.check_ins.want(here.field("wanted") == "yes", user=here.user)
     return go("/tasks")
 
 

@@ -1,6 +1,7 @@
 """People who want it are asked how things went: once, in private, in their waking hours, and about nothing
 that is over."""
 
+import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -198,12 +199,6 @@ async def they_write_when_it_is_over(here: World) -> None:
 
 
 @ends
-async def they_drop_it(here: World) -> None:
-    [one] = await here.pet.check_ins.list(user=ANA)
-    await here.pet.check_ins.drop(one.id, user=ANA)
-
-
-@ends
 async def they_want_no_more(here: World) -> None:
     await here.pet.check_ins.want(False, user=ANA)
 
@@ -328,6 +323,25 @@ async def test_a_killed_process_sends_nothing_twice(world, open_pet, end_claims)
     second.check_ins.register("discord:", here.messenger)
     assert await second.check_ins.run() == 0
     assert len(here.messenger.sent) == 1
+
+
+async def test_what_is_forgotten_while_the_model_writes_is_not_asked(world):
+    here = await world()
+    here.talker._hold = "you planned to ask about"
+    asking = asyncio.create_task(here.asks(HOW, at=EVENING))
+    await here.talker.held.wait()
+    await here.pet.conversations.forget((await _exam(here)).id, user=ANA)
+    here.talker.release.set()
+    assert (await asking, here.messenger.sent, await here.planned()) == (0, [], [])
+
+
+async def test_several_processes_ask_once(world, open_pet):
+    here = await world()
+    other = await open_pet(given=here.talker)
+    other.check_ins.register("discord:", here.messenger)
+    here.clock.now = EVENING
+    here.talker.answers[:] = [HOW, HOW]
+    assert sum(await asyncio.gather(here.pet.check_ins.run(), other.check_ins.run())) == 1
 
 
 async def test_a_question_that_was_sent_goes_with_the_message_that_it_follows(world):

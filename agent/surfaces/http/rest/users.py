@@ -350,12 +350,6 @@ async def set_check_ins(user: User, given: CheckInsWanted, pet: Pet) -> CheckIns
     return await get_check_ins(user, pet)
 
 
-@router.delete("/check-ins/{id}", status_code=204)
-async def drop_check_in(user: User, id: MessageId, pet: Pet) -> None:
-    """Do not ask this."""
-    await pet.check_ins.drop(id, user=user)
-
-
 class OpenTaskJson(TypedDict):
     id: str
     description: str
