@@ -126,7 +126,7 @@ async def of_reader(pet: Companion, lines: int) -> dict[str, float]:
     sent = [{"author": "Ana", "text": fact.text, "sent_at": "2026-11-01T09:00Z"} for fact in facts]
     took: dict[str, list[float]] = {name: [] for name in names}
     await pet.conversations.import_messages(sent[30:], user=f"reader-{lines}")
-    for at, name in ((at, name) for at in range(30) for name in names):
+    for at, name in ((at, name) for at in range(max(3, min(30, 40_000 // lines))) for name in names):
         if name == "first_p50":
             pet.components.sync.engine.clear()
         elif name == "after_write_p50":

@@ -7,10 +7,11 @@ last stay, within so many bytes.
 
 import asyncio
 from collections import OrderedDict, defaultdict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 from memory.index import CHUNKS, Kind, Question, Rankings, stored_vectors
 from memory.index.embedders import Embedder
@@ -23,6 +24,8 @@ from memory.sql.engine import Database
 
 AT_A_TIME = 256
 """Rows that are read before the event loop gets a turn: some 5 ms."""
+BIG = 10_000
+"""Rows of an entry from which it is changed and searched in a thread: some 10 ms."""
 MOST_CHANGES = 1_000
 """An entry of which more has changed is read anew."""
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
@@ -72,7 +75,8 @@ class Engine:
             return Rankings()
         async with self._held(keys) as loaded:
             since = await self._refresh(loaded, questions[0].now)
-            found = rank({key: one.entry for key, one in loaded.items()}, questions)
+            entries = {key: one.entry for key, one in loaded.items()}
+            found = await _aside(max(map(len, entries.values())), rank, entries, questions)
             partial = any(one.lacking or not one.whole for one in loaded.values())
         lanes = (found.dense, found.words, found.window_dense, found.window_words)
         return Rankings(*lanes, rarity=found.rarity, partial=partial, since=since)
@@ -170,12 +174,17 @@ class Engine:
     async def _put(self, key: str, one: Loaded, drafts: Sequence[Draft]) -> None:
         own = [draft for draft in drafts if key in draft.point.owners]
         points, lacking = await stored_vectors.points(self._database, self._embedder, own)
-        one.entry.put(points)
+        await _aside(len(one.entry), one.entry.put, points)
         lacks = {id for id, _ in lacking}
         for point in points:
             one.lacking.pop(point.id, None)
             if point.id in lacks:
                 one.lacking[point.id] = point.kind
+
+
+async def _aside(rows: int, act: Callable[..., Any], *given: Any) -> Any:
+    """Call this function, in a thread if it works on so many rows that others would wait."""
+    return await asyncio.to_thread(act, *given) if rows > BIG else act(*given)
 
 
 def keys_of(question: Question) -> list[str]:
