@@ -121,7 +121,7 @@ async def find(
             result |= {"note": NOTHING, "newest": listed["memories"]}
     if found.partial:
         result["note"] = "; ".join(filter(None, [result.get("note"), NEWEST_ONLY]))
-    if names := found.aliases.others(query):
+    if names := found.aliases.other_names(query):
         result["also_known_as"] = list(names)
     _note_shown(reader, before)
     return result

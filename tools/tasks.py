@@ -57,7 +57,7 @@ async def update_task(
         due=when,
         place=turn.place,
         now=now,
-        heard=turn.message_id,
+        message_id=turn.message_id,
     )
     try:
         change = await stored(updating)

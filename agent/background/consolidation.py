@@ -277,8 +277,8 @@ class Consolidation:
                     id=task.id,
                     place=reading.place,
                     now=self.parts.clock(),
-                    found_at=reading.now,
-                    heard=lines[-1].message.id,
+                    read_at=reading.now,
+                    message_id=lines[-1].message.id,
                 )
             except NotFound as error:
                 log.warning("a consolidation names no task: %s", type(error).__name__)

@@ -29,8 +29,8 @@ from agent.models.json_objects import objects_in, simple_keys, up_to_the_last_en
 from agent.turn.context.budget import lines_that_fit
 from agent.types.budget import Budget
 from memory.facts.decide import RULINGS, Ruling
-from memory.people.profile import Name, Word, line
-from memory.people.profile_entries import Entry, entries_found
+from memory.people.profile import Name, Word, single_line
+from memory.people.profile_entries import Entry, entries_from_model
 from memory.people.tasks import bare_id
 from memory.records import TaskStatus
 from prompts.echo import is_echo
@@ -151,7 +151,9 @@ Cited = Annotated[
 ]
 """The numbers of the messages that state an item, from 1."""
 _ShortId = Schema(_text(36, "null"))
-_Values = Annotated[tuple[Annotated[str, line(4000, required=False)], ...], Field(max_length=MOST_ITEMS)]
+_Values = Annotated[
+    tuple[Annotated[str, single_line(4000, required=False)], ...], Field(max_length=MOST_ITEMS)
+]
 WORDS_OF_IMPORTANCE = {"low": 0.3, "medium": 0.6, "high": 0.9}
 
 
@@ -161,7 +163,7 @@ def _weight(value: object) -> object:
 
 
 class NewFact(Written):
-    text: Annotated[str, line(2000), _Original, Schema(_text())] = _field("text fact content")
+    text: Annotated[str, single_line(2000), _Original, Schema(_text())] = _field("text fact content")
     messages: Cited = _field("messages message cites", ())
     importance: Annotated[float, BeforeValidator(_weight), Field(ge=0, le=1), Schema({"type": "number"})] = (
         WORDS_OF_IMPORTANCE["medium"]
@@ -185,10 +187,13 @@ class NewPreference(Written):
     needed = "value"
     key: Annotated[Name, Schema(_text())] = _field("key field")
     value: Annotated[
-        bool | int | float | str | _Values | None, line(4000, required=False), _Original, Schema(_text())
+        bool | int | float | str | _Values | None,
+        single_line(4000, required=False),
+        _Original,
+        Schema(_text()),
     ] = None
     messages: Cited = _field("messages message cites", ())
-    replaces: Annotated[str | None, line(4000, required=False), _ShortId] = None
+    replaces: Annotated[str | None, single_line(4000, required=False), _ShortId] = None
     """The item of a list that the value takes the place of."""
 
     @model_validator(mode="after")
@@ -197,7 +202,7 @@ class NewPreference(Written):
         return self
 
     def entries(self, said_at: datetime) -> list[Entry]:
-        return entries_found(self.key, self.value, said_at, self.replaces)
+        return entries_from_model(self.key, self.value, said_at, self.replaces)
 
     @property
     def words(self) -> str:
@@ -206,9 +211,11 @@ class NewPreference(Written):
 
 
 class TaskUpdate(Written):
-    id: Annotated[Annotated[str, line(100)] | None, BeforeValidator(bare_id), _ShortId] = _field("id", None)
+    id: Annotated[Annotated[str, single_line(100)] | None, BeforeValidator(bare_id), _ShortId] = _field(
+        "id", None
+    )
     """None or empty: a new task, or the task that the description matches."""
-    description: Annotated[str, line(1000, required=False), _Original, Schema(_text())] = _field(
+    description: Annotated[str, single_line(1000, required=False), _Original, Schema(_text())] = _field(
         "description task text", ""
     )
     messages: Cited = _field("messages message cites", ())
@@ -229,10 +236,14 @@ class TaskUpdate(Written):
 class FollowUp(Written):
     """Something to ask the person about once it has happened, or a change of what is planned."""
 
-    id: Annotated[Annotated[str, line(100)] | None, BeforeValidator(bare_id), _ShortId] = _field("id", None)
+    id: Annotated[Annotated[str, single_line(100)] | None, BeforeValidator(bare_id), _ShortId] = _field(
+        "id", None
+    )
     """Of one that is planned, which these messages move or settle; None or empty: a new one."""
-    about: Annotated[str, line(300, required=False), _Original, Schema(_text())] = _field("about text", "")
-    after: Annotated[str | None, line(100, required=False), Schema(_text(40, "null"))] = None
+    about: Annotated[str, single_line(300, required=False), _Original, Schema(_text())] = _field(
+        "about text", ""
+    )
+    after: Annotated[str | None, single_line(100, required=False), Schema(_text(40, "null"))] = None
     """When it has happened, as the model wrote it; None where nothing is to be asked any more."""
     messages: Cited = _field("messages message cites", ())
 

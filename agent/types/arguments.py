@@ -16,7 +16,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin
 from agent.errors import BadInput
 from memory.audience import Place
 from memory.records import MAX_CONTENT, MemoryType, TaskStatus
-from memory.text import is_a_line, storable
+from memory.text import is_single_line, storable
 from memory.text.ttl import read_ttl
 
 T = TypeVar("T")
@@ -99,7 +99,7 @@ short_text = text_up_to(MAX_NAME)
 def read_name(value: object) -> str:
     """Return the name as it is stored and compared."""
     text = short_text(value)
-    if text != value or not is_a_line(text) or text.strip() in DOTS:
+    if text != value or not is_single_line(text) or text.strip() in DOTS:
         raise ValueError(NO_NAME)
     return text.strip()
 

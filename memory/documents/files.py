@@ -1,4 +1,4 @@
-"""Find documents in folders and read whole files, even odd ones such as links and pipes."""
+"""List the documents in folders, and read whole files, also behind links and pipes."""
 
 import os
 import stat
@@ -24,11 +24,11 @@ class UnreadFile:
 
 
 @dataclass(slots=True)
-class FoundFiles:
+class FileListing:
     files: list[Path] = field(default_factory=list)
     unread: list[UnreadFile] = field(default_factory=list)
     folders: list[str] = field(default_factory=list)
-    """The display paths of the added folders. All their files are known, except below `closed`."""
+    """The display paths of the added folders, whose files are all listed, except below `closed`."""
     closed: list[str] = field(default_factory=list)
     """Subfolders that could not be listed."""
 
@@ -48,9 +48,9 @@ def is_below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder if folder.endswith(os.sep) else folder + os.sep)
 
 
-def find(paths: Sequence[Path]) -> FoundFiles:
-    """Return the documents under these paths, without duplicates. Raises NotFound if a path is missing."""
-    found = FoundFiles()
+def list_files(paths: Sequence[Path]) -> FileListing:
+    """List the documents under these paths, without duplicates. Raises NotFound if a path is missing."""
+    listing = FileListing()
     starts = [Path(os.path.abspath(path)) for path in paths]
     for start in starts:
         if not os.path.lexists(start):
@@ -58,18 +58,20 @@ def find(paths: Sequence[Path]) -> FoundFiles:
                 f"there is no file or folder {display_path(start)}; to remove what was added from there, use "
                 "`hachi knowledge remove`"
             )
-    files = (file for start in starts for file in (_walk(start, found) if os.path.isdir(start) else [start]))
-    found.files = list(dict.fromkeys(files))
-    return found
+    files = (
+        file for start in starts for file in (_walk(start, listing) if os.path.isdir(start) else [start])
+    )
+    listing.files = list(dict.fromkeys(files))
+    return listing
 
 
-def _walk(start: Path, found: FoundFiles) -> Iterator[Path]:
+def _walk(start: Path, listing: FileListing) -> Iterator[Path]:
     def closed(error: OSError) -> None:
         folder = display_path(error.filename)
-        found.closed.append(folder)
-        found.unread.append(UnreadFile(folder, _reason(error)))
+        listing.closed.append(folder)
+        listing.unread.append(UnreadFile(folder, _reason(error)))
 
-    found.folders.append(display_path(start))
+    listing.folders.append(display_path(start))
     for folder, subfolders, names in os.walk(start, onerror=closed):
         subfolders[:] = sorted(filter(_is_ours, subfolders))
         links = [name for name in subfolders if os.path.islink(os.path.join(folder, name))]
@@ -78,7 +80,7 @@ def _walk(start: Path, found: FoundFiles) -> Iterator[Path]:
             if (reason := _why_skipped(path, start)) is None:
                 yield path
             elif reason:
-                found.unread.append(UnreadFile(display_path(path), reason))
+                listing.unread.append(UnreadFile(display_path(path), reason))
 
 
 def _is_ours(name: str) -> bool:

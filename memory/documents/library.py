@@ -1,6 +1,6 @@
-"""Hold the documents that the companion looks things up in.
+"""Store, list, search and remove the documents that the companion looks things up in.
 
-SQL is the source of truth. In the index passages have owner keys of their own (`memory.index.rows`), so they
+In the index passages have owner keys of their own (`memory.index.rows`), so they
 change neither the word statistics nor the speed of memory search.
 """
 
@@ -16,7 +16,7 @@ from typing import Literal
 
 from memory.audience import GLOBAL, Audience
 from memory.documents import chunking, files
-from memory.documents.files import FoundFiles, UnreadFile, display_path, is_below
+from memory.documents.files import FileListing, UnreadFile, display_path, is_below
 from memory.documents.formats.blocks import UnreadableDocument
 from memory.documents.parsing import DocumentParser, Parse
 from memory.documents.search import DocumentSearch
@@ -26,7 +26,7 @@ from memory.index.embedders import Embedder
 from memory.index.indexing import Indexing
 from memory.records import Chunk, Document
 from memory.sql.engine import Database
-from memory.text import is_a_line
+from memory.text import is_single_line
 
 MIN_ID = 8
 """The fewest characters of an id that identify a document."""
@@ -90,7 +90,7 @@ class DocumentLibrary:
         and remove deleted ones. Raises NotFound for a missing path, before it reads any file."""
         _require(owner)
         note = progress or (lambda _: None)
-        found = await asyncio.to_thread(files.find, paths)
+        found = await asyncio.to_thread(files.list_files, paths)
         known = await self._store.digests(owner)
         done: dict[str, list[str]] = defaultdict(list)
         unread, chunks = list(found.unread), 0
@@ -179,15 +179,16 @@ def _require(owner: str) -> None:
         raise ValueError("documents need an owner: user:U, place:P or global")
 
 
-def deleted_paths(found: FoundFiles, known: Collection[str]) -> list[str]:
-    """Return the known paths in an added folder whose file is gone; not one that could not be read now."""
-    present = {display_path(file) for file in found.files}
-    unknown = [*found.closed, *(unread.path for unread in found.unread)]
+def deleted_paths(listing: FileListing, stored: Collection[str]) -> list[str]:
+    """Return the stored paths in an added folder whose file was deleted, without those that could not be
+    read."""
+    present = {display_path(file) for file in listing.files}
+    unknown = [*listing.closed, *(unread.path for unread in listing.unread)]
     return [
         path
-        for path in known
+        for path in stored
         if path not in present
-        and any(is_below(path, folder) for folder in found.folders)
+        and any(is_below(path, folder) for folder in listing.folders)
         and not any(is_below(path, folder) for folder in unknown)
     ]
 
@@ -199,7 +200,7 @@ def _digest(data: bytes) -> str:
 def document_name(text: str) -> str:
     """Check that a text is the name of a file, without a folder, and return it. Raises ValueError."""
     name = text.strip()
-    whole = is_a_line(name) and name.strip(".") and {"/", "\\"}.isdisjoint(name)
+    whole = is_single_line(name) and name.strip(".") and {"/", "\\"}.isdisjoint(name)
     if not whole or len(name) > MAX_NAME:
         raise ValueError(
             f"name: a document needs the name of a file, such as notes.md: one line of at most {MAX_NAME} "

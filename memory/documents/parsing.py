@@ -1,7 +1,7 @@
-"""Parse documents in processes of their own, within limits of time and memory, in turns by owner.
+"""Parse documents in separate processes, within limits of time and memory, one per owner at a time.
 
-What people hand over can take a parser minutes, all memory, or the process. A process parses one upload or
-folder; one that exceeds its limits is ended, and the next document gets a new one.
+A document can cost a parser minutes, all memory, or its process. A process parses one upload or folder; one
+that exceeds its limits is ended, and the next document gets a new one.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ MEMORY = 2 * 2**30
 """Bytes of address space of one process."""
 LONGEST_LINE = 2**26
 ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "SYSTEMROOT", "TMPDIR", "TEMP")
-"""What a process is given of the environment: no keys, since it reads what strangers wrote."""
+"""The variables of the environment that a process gets: no keys, since it reads untrusted files."""
 
 Parsed = tuple[str, list[ChunkText]]
 """Title and chunks."""
@@ -36,7 +36,7 @@ Parse = Callable[[str, bytes], Awaitable[Parsed]]
 
 
 class DocumentParser:
-    """Parses one document of each owner at a time, so nobody's documents hold up those of somebody else."""
+    """Parses one document per owner at a time, so that owners do not wait for each other."""
 
     def __init__(self) -> None:
         self._free = asyncio.Semaphore(AT_ONCE)
@@ -44,7 +44,7 @@ class DocumentParser:
 
     @asynccontextmanager
     async def open(self, owner: str) -> AsyncIterator[Parse]:
-        """Yield what parses this owner's documents until the block ends."""
+        """Yield a function that parses documents of this owner, until the block ends."""
         turn, process = self._turns.setdefault(owner, asyncio.Lock()), _Process()
 
         async def parse(name: str, data: bytes) -> Parsed:
@@ -67,7 +67,7 @@ class _Process:
         """Raise UnreadableDocument."""
         seconds = SECONDS + SECONDS_PER_MB * len(data) / 2**20
         process = self._process = self._process or await _start()
-        limit = "it breaks the parser, or takes more memory than there is for one document"
+        limit = "it crashes the parser, or needs more memory than one document may"
         answers: list[Any] = []
         try:
             async with asyncio.timeout(seconds):
@@ -104,7 +104,7 @@ async def _start() -> asyncio.subprocess.Process:
 
 
 async def _ask(process: asyncio.subprocess.Process, name: str, data: bytes, answers: list[Any]) -> None:
-    """Add what the process answers to `answers`, the last of which is an object."""
+    """Append the answers of the process to `answers`, up to an object, which is the last."""
     assert process.stdin
     assert process.stdout
     process.stdin.write(json.dumps([name, len(data)]).encode() + b"\n")

@@ -1,4 +1,4 @@
-"""Chunks as one block for a prompt."""
+"""Quote chunks as one block for a prompt."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import PurePath
@@ -31,7 +31,7 @@ async def get_rag_context_for_query(
 
 
 def _quote_chunks(chunks: Sequence[Chunk], characters: int) -> tuple[str, frozenset[str]]:
-    """Return the block, and the ids of the chunks in it."""
+    """Return the block and the ids of its chunks."""
     parts, room, ids = [LABEL], characters - len(LABEL), set()
     names = display_names(chunk.source for chunk in chunks)
     for chunk in chunks:

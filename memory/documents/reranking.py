@@ -1,4 +1,4 @@
-"""Put the passages that an index proposes in order, and pick the few worth reading.
+"""Rank the passages that the index proposes, and pick the few worth reading.
 
 The index's scores are fused with features of the text, and near copies lowered. The weights are the middle of
 a plateau on Django's documentation (`benchmarks/knowledge.py`). The share of the query's words, and pairs of

@@ -1,4 +1,4 @@
-"""Documents and their chunks in SQL. A chunk never changes."""
+"""Store documents and their chunks in SQL. A chunk never changes."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import asdict

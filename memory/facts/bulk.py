@@ -101,7 +101,9 @@ async def _store_together(writer: FactWriter, connection: AsyncConnection, facts
             await writer.store.insert(connection, new, first.now)
             used, new = used | new.keys(), {}
             decision = await _stored_verbatim(writer, connection, fact)
-        elif decision is None and not (fact.draft.replaces or names_in(content) or aliases.others(content)):
+        elif decision is None and not (
+            fact.draft.replaces or names_in(content) or aliases.other_names(content)
+        ):
             memory = new[fact.key] = fact.memory(fact.origin.owners)
             fact.made.add(memory.id)
             decision = fact.decision("add", memory, "new")

@@ -1,4 +1,4 @@
-"""Claim due tasks for their reminders: each due time once, whichever process finds it first.
+"""Add a job for the reminder of each due task: once per due time, whichever process is first.
 
 One transaction marks a task as announced (`tasks.reminded`) and adds the job that announces it. If a process
 dies before it has sent the reminder, the job runs again: at worst the person gets it twice.
@@ -35,13 +35,13 @@ class Reminder:
     """The place where the user asked for the task."""
     conversation: str = ""
     asked_in: str = ""
-    """The conversation and the platform's id (``discord:1234``) of the message that asked last, if one
-    did."""
+    """The conversation and the platform's id (``discord:1234``) of the last message that asked for it, if
+    any."""
 
 
 class DueTasks:
-    """Due tasks of people whose ids begin with one of `prefixes`, which ends with a colon or is empty, or is
-    a whole id."""
+    """The due tasks of people whose ids begin with one of `prefixes`. A prefix ends with a colon, is empty,
+    or is a whole id."""
 
     def __init__(self, database: Database, queue: JobQueue) -> None:
         self._database = database
@@ -71,7 +71,8 @@ class DueTasks:
     async def waiting(
         self, prefixes: Collection[str], now: datetime, without: Collection[str] = ()
     ) -> Sequence[str]:
-        """Return the jobs that may run now, oldest first; `without` those of people of these prefixes."""
+        """Return the ids of jobs that may run now, oldest first, except for people of the prefixes
+        `without`."""
         due = and_(work.c.kind == REMIND, claimable(now), named_by(work.c.user_id, prefixes))
         query = select(work.c.id).where(due, not_(named_by(work.c.user_id, without))).order_by(work.c.seq)
         return [row.id for row in await self._database.rows(query.limit(AT_ONCE))]

@@ -1,4 +1,4 @@
-"""Keep which messages of a place the companion answers, and of whom nothing is kept there."""
+"""Store which messages of a place the companion answers, and who opted out of being stored there."""
 
 from datetime import datetime
 from typing import Literal, cast, get_args
@@ -11,7 +11,7 @@ from memory.sql.engine import Database
 from memory.sql.tables import messages, places, unkept
 
 ANYWHERE = Place()
-"""Stands for all places and for private conversations, where somebody wants nothing of theirs kept."""
+"""All places and private conversations, for people who opt out everywhere."""
 
 Listening = Literal["mentions", "everything", "nothing"]
 LISTENING: tuple[Listening, ...] = get_args(Listening)
@@ -55,18 +55,18 @@ class Places:
         await self._database.run(put.on_conflict_do_update(index_elements=["place"], set_=values))
 
     async def unkept(self, user: str) -> list[Place]:
-        """List where the person wants nothing kept: `ANYWHERE`, or places with what is inside them."""
+        """List where the person opted out: `ANYWHERE`, or places with those inside them."""
         rows = await self._database.rows(select(unkept.c.place).where(unkept.c.user_id == user))
         return sorted((Place.of_key(row.place) for row in rows), key=lambda place: place.path)
 
     async def keeps(self, user: str, place: Place) -> bool:
-        """Return whether what the person says in the place, or in private, may be kept."""
+        """Return whether messages of the person in the place, or in private, may be stored."""
         around = [ANYWHERE.stored, *(where.key for where in place.containing())]
         return not await self._database.rows(_UNKEPT, {"user": user, "around": around})
 
     async def keep(self, user: str, place: Place, now: datetime, *, wanted: bool) -> None:
-        """Store whether the person wants what is theirs kept in the place and inside it; `ANYWHERE` resets
-        all."""
+        """Let the person opt out of being stored in the place and inside it, or opt in again; `ANYWHERE`
+        resets all."""
         async with self._database.write() as connection:
             if not wanted:
                 row = insert(unkept).values(user_id=user, place=place.stored, since=now)

@@ -17,7 +17,7 @@ from memory.text import one_line
 _LANGUAGE_CODE = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})+")
 
 
-def line(longest: int, *, required: bool = True) -> BeforeValidator:
+def single_line(longest: int, *, required: bool = True) -> BeforeValidator:
     """Return one line of at most `longest` characters. Pydantic refuses other types."""
 
     def read(value: Any) -> Any:
@@ -66,9 +66,9 @@ def _zone(value: Any) -> Any:
     return name
 
 
-Name = Annotated[str, line(100)]
-Phrase = Annotated[str, line(200)]
-Note = Annotated[str, line(400)]
+Name = Annotated[str, single_line(100)]
+Phrase = Annotated[str, single_line(200)]
+Note = Annotated[str, single_line(400)]
 Language = Annotated[str, BeforeValidator(_language)]
 Zone = Annotated[str, BeforeValidator(_zone)]
 Word = BeforeValidator(_word)
@@ -107,7 +107,7 @@ class OtherFields(Part):
     """The fields outside the profile and the preferences."""
 
     conversation_themes: tuple[Name, ...] = ()
-    memory_summary: Annotated[str, line(4000)] | None = None
+    memory_summary: Annotated[str, single_line(4000)] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Keep one entry per statement of a person about themselves, and assemble the document of them.
+"""Merge the entries of a profile, one per statement of a person about themselves, and assemble the document.
 
 Entries are merged, never rewritten: the latest single value wins, lists keep their newest items, and an empty
 value deletes the earlier ones.
@@ -91,9 +91,9 @@ def entry_for(field: str, value: str, said_at: datetime) -> Entry:
     return _entry(path, value, said_at) if one_line(value) else Entry(path, "", "", said_at)
 
 
-def entries_found(key: str, value: Value, said_at: datetime, replaces: str | None = None) -> list[Entry]:
-    """Make the entries for a value that was found in an exchange. None deletes a single value; a list grows,
-    and loses the item that the value `replaces`; an unknown key becomes a note. Raises ValueError."""
+def entries_from_model(key: str, value: Value, said_at: datetime, replaces: str | None = None) -> list[Entry]:
+    """Make the entries for a value that a model read in a conversation. None deletes a single value; a list
+    grows, and loses the item that the value `replaces`; an unknown key becomes a note. Raises ValueError."""
     values = [one for one in (value if isinstance(value, tuple) else (value,)) if one not in (None, "")]
     try:
         path = field_named(key)
@@ -145,8 +145,8 @@ def _quoted(value: Any) -> str:
 
 
 def merged(known: Sequence[Entry], new: Sequence[Entry]) -> list[Entry]:
-    """Merge `new` into the known entries, in any order and repeatedly. The later statement wins; at equal
-    times, the later one in the sequence."""
+    """Merge `new` into the stored entries, in any order and repeatedly. The later statement wins; of equal
+    times, the later in the sequence."""
     held = {(entry.field, entry.item): entry for entry in known}
     for entry in new:
         _apply(held, entry)

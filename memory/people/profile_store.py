@@ -30,11 +30,11 @@ class ProfileStore:
         self._database = database
 
     async def view(self, user: str, place: Place, now: datetime) -> UserContext:
-        """Return what a turn in `place` may know about the user. Facts and tasks are stored elsewhere."""
+        """Return what a turn in `place` may know of the user. Facts and tasks are stored elsewhere."""
         return context_of(await self.readable(user, place, now))
 
     async def zone(self, user: str, place: Place, now: datetime) -> tzinfo:
-        """Return the zone that the user told, as far as it may be known in `place`; else this machine's."""
+        """Return the time zone of the user, as far as it may be read in `place`; else this machine's."""
         return (await self.view(user, place, now)).zone
 
     async def readable(self, user: str, place: Place, now: datetime) -> list[Entry]:

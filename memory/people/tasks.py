@@ -104,8 +104,8 @@ class Tasks:
         due: Due = None,
         place: Place,
         alike: bool = True,
-        found_at: datetime | None = None,
-        heard: str | None = None,
+        read_at: datetime | None = None,
+        message_id: str | None = None,
     ) -> Change:
         """Create, change or finish a task. Fields that are blank or None keep their value; a new task is
         open.
@@ -114,9 +114,9 @@ class Tasks:
         words is meant or, to begin or finish one if `alike`, the only one that the description can mean; it
         keeps its description. If none matches, a new one is created, unless the update finishes a task.
 
-        `found_at` is for jobs that may run twice: a task finished since then is not created again. `heard` is
-        the message that asks: if it was erased, nothing is stored. Raises NotFound if there is no such task,
-        Unclear if several match.
+        `read_at` is for jobs that may run twice: a task finished since then is not created again.
+        `message_id` is the message that asks: if it was erased, nothing is stored. Raises NotFound if there
+        is no such task, Unclear if several match.
         """
         if any(isinstance(time, datetime) and time.tzinfo is None for time in (now, due)):
             raise ValueError("a time without a zone; Hachi's times are aware UTC")
@@ -125,7 +125,7 @@ class Tasks:
             raise NotFound("no task is named; give its id, or a description")
         mine = _tasks_of(user, place)
         async with self._database.write(lock=[f"tasks:{user}"]) as connection:
-            if heard is not None and await missing(connection, [heard]):
+            if message_id is not None and await missing(connection, [message_id]):
                 raise NotFound("the message that asked for it has been erased; nothing was kept")
             if id is not None:
                 old, asked_in = await _named(connection, mine, id)
@@ -136,7 +136,7 @@ class Tasks:
                 meant = _meant(said, status, open_, alike)
                 if meant is None:
                     finishing = status == "done"
-                    since = None if finishing else found_at
+                    since = None if finishing else read_at
                     done = await _finished(connection, mine, said, since) if finishing or since else None
                     if done:
                         return Change(done, "unchanged")
@@ -144,7 +144,7 @@ class Tasks:
                         raise _nothing_to_finish(said, open_)
                     task = Task(new_id(), user, said, status or "open", now, now, _time(due))
                     await connection.execute(insert(tasks).values(**asdict(task), place=place.stored))
-                    await record(connection, task.id, [heard] if heard else [], "stated")
+                    await record(connection, task.id, [message_id] if message_id else [], "stated")
                     return Change(task, "made", tuple(_near(said, open_, CLOSE)))
                 kept = meant.status if status in (None, "open") else status
                 old, new = meant, replace(meant, status=kept)

@@ -1,4 +1,4 @@
-"""Name this process, and tell whether another one that was named so still runs."""
+"""Name this process, and tell whether a process of such a name still runs."""
 
 import os
 import socket
@@ -12,8 +12,8 @@ def this_process() -> str:
     return f"{socket.gethostname()}:{pid}-{_start_time(pid)}"
 
 
-def is_gone(process: str) -> bool:
-    """Return whether the process has ended. False for one of another host, of which nothing is known."""
+def has_ended(process: str) -> bool:
+    """Return whether the process has ended. False for a process of another host, which cannot be checked."""
     host, _, numbers = process.rpartition(":")
     return host == socket.gethostname() and not _runs(numbers)
 

@@ -26,7 +26,7 @@ _step = _Step()
 
 
 async def pause() -> None:
-    """Let others run if this step of the event loop has taken longer than `SLICE`; cheap enough for every
+    """Let others run if this step of the event loop has taken longer than `SLICE`. Cheap enough to call per
     row."""
     now = perf_counter()
     if _step.began is None:

@@ -21,7 +21,7 @@ from memory.errors import MemoryFault, NotFound, StoreUnavailable
 from memory.sql.engine import Database
 from memory.sql.memories.memory_rows import begins
 from memory.sql.tables import api_keys, users
-from memory.text import is_a_line
+from memory.text import is_single_line
 
 log = logging.getLogger("hachi.keys")
 
@@ -154,7 +154,7 @@ def digest(secret: str) -> str:
 def _named(text: str, what: str) -> str:
     """Return the text as one line that can be stored and printed. Raises BadKey otherwise."""
     name = text.strip()
-    if not is_a_line(name):
+    if not is_single_line(name):
         raise BadKey(f"the {what} needs a name: one line of readable text")
     if len(name) > LONGEST_NAME:
         raise BadKey(f"the {what}'s name has {len(name)} characters, more than {LONGEST_NAME}")

@@ -47,7 +47,7 @@ def without_links(text: str) -> str:
     return _LINK.sub("", text) if LINK in text else text
 
 
-def is_a_line(text: str) -> bool:
+def is_single_line(text: str) -> bool:
     """Return whether the text can be a name: one line that is not blank and can be stored as it is."""
     return text == storable(text) and len(text.strip().splitlines()) == 1
 

@@ -204,7 +204,7 @@ class Aliases:
     def _first(self) -> Mapping[str, str]:
         return {name: group[0] for group in self._groups for name in group[1:]}
 
-    def others(self, text: str) -> tuple[str, ...]:
+    def other_names(self, text: str) -> tuple[str, ...]:
         """Return the other names of each person whom the text names."""
         found = named(text, self._group_of)
         groups = sorted({self._group_of[name] for name in found})
@@ -212,12 +212,14 @@ class Aliases:
 
     def widened(self, question: str) -> str:
         """Return the question, extended by the other names of the people it names."""
-        return " ".join([question, *self.others(question)])
+        return " ".join([question, *self.other_names(question)])
 
     def of(self, tags: Iterable[str]) -> frozenset[str]:
         """Return the tags, extended by the other names of the people they name."""
         given = frozenset(tags)
-        return given | {form(name) for known in given for name in self.others(known) for form in (fold, tag)}
+        return given | {
+            form(name) for known in given for name in self.other_names(known) for form in (fold, tag)
+        }
 
     def canonical(self, text: str) -> str:
         """Return the text with each person under their first name in the group, to compare statements."""

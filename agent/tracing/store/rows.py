@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, and_, exists, or_, select
 from agent.tracing.store.filters import TraceFilter
 from agent.tracing.trace import Content, Status, Summary
 from agent.types import Usage
-from memory.process.identity import is_gone, this_process
+from memory.process.identity import has_ended, this_process
 from memory.sql.tables import trace_rows, traces
 
 BATCH = 500
@@ -36,7 +36,7 @@ def to_summary(row: Any, now: datetime, *, hidden: bool = False) -> Summary:
     """Return the summary of a row with `has_body`; `killed` instead of `running` if its process is gone;
     without content if it is `hidden`."""
     status: Status = row.status
-    if status == "running" and (now - row.written_at > LONGEST_TURN or is_gone(row.process)):
+    if status == "running" and (now - row.written_at > LONGEST_TURN or has_ended(row.process)):
         status = "killed"
     unchanged = {field: getattr(row, column) for field, column in _COLUMNS.items()}
     usage = Usage(row.input_tokens, row.output_tokens, row.cached_tokens)

@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from memory.documents.formats import markdown, plain
+from memory.documents.formats import markdown, plain_text
 from memory.documents.formats.blocks import Block, Parsed, UnreadableDocument
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def parse(text: str) -> Parsed:
     from bs4 import BeautifulSoup
 
     if "<" not in text:
-        return plain.parse(text)
+        return plain_text.parse(text)
     soup = BeautifulSoup(_XML_DECLARATION.sub("", text), "html.parser")
     title = " ".join(soup.title.get_text().split()) if soup.title else ""
     try:

@@ -4,7 +4,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import PurePath
 
-from memory.documents.formats import html, markdown, pdf, plain
+from memory.documents.formats import html, markdown, pdf, plain_text
 from memory.documents.formats.blocks import Block, Parsed, UnreadableDocument
 from memory.text import storable
 
@@ -39,7 +39,7 @@ def _parse(extension: str, data: bytes) -> Parsed:
     if extension in HTML:
         return html.parse(decode(data, html.declared_encoding(data)))
     text = decode(data)
-    return markdown.parse(text) if extension in MARKDOWN else plain.parse(text)
+    return markdown.parse(text) if extension in MARKDOWN else plain_text.parse(text)
 
 
 def decode(data: bytes, declared: str | None = None) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from memory.documents.formats.blocks import Block, Parsed, UnreadableDocument
-from memory.documents.formats.plain import paragraphs
+from memory.documents.formats.plain_text import paragraphs
 
 if TYPE_CHECKING:
     from pypdf import PdfReader

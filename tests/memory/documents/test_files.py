@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memory.documents import files
-from memory.documents.files import FoundFiles, display_path, find, read
+from memory.documents.files import FileListing, display_path, list_files, read
 from memory.documents.formats.blocks import UnreadableDocument
 from memory.errors import NotFound
 
@@ -30,11 +30,11 @@ def as_another_user() -> Iterator[None]:
         os.seteuid(0)
 
 
-def names(found: FoundFiles) -> list[str]:
+def names(found: FileListing) -> list[str]:
     return [file.name for file in found.files]
 
 
-def reasons(found: FoundFiles) -> dict[str, str]:
+def reasons(found: FileListing) -> dict[str, str]:
     return {Path(unread.path).name: unread.reason for unread in found.unread}
 
 
@@ -47,18 +47,20 @@ def touch(folder: Path, *names: str) -> None:
 def test_documents_are_found_in_order_without_hidden_and_installed_ones(tmp_path: Path) -> None:
     touch(tmp_path, "b.md", "a.TXT", "deep/er/c.html", "deep/d.pdf", "README", "photo.JPG", ".hidden.md")
     touch(tmp_path, ".git/a.md", "node_modules/b.md", ".venv/c.md", "site-packages/d.md")
-    found = find([tmp_path])
+    found = list_files([tmp_path])
     assert names(found) == ["README", "a.TXT", "b.md", "d.pdf", "c.html"]
     assert reasons(found) == {"photo.JPG": ".jpg files in a folder are not read"}
-    assert names(find([tmp_path / ".git", tmp_path / "photo.JPG"])) == ["a.md", "photo.JPG"], "unless named"
+    assert names(list_files([tmp_path / ".git", tmp_path / "photo.JPG"])) == ["a.md", "photo.JPG"], (
+        "unless named"
+    )
 
 
 def test_a_file_is_found_once_and_a_missing_one_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     touch(tmp_path, "a.md")
     monkeypatch.chdir(tmp_path)
-    assert find([tmp_path, Path("a.md"), Path("x/../a.md")]).files == [tmp_path / "a.md"]
+    assert list_files([tmp_path, Path("a.md"), Path("x/../a.md")]).files == [tmp_path / "a.md"]
     with pytest.raises(NotFound, match=r"no file or folder .*gone\.md"):
-        find([tmp_path, tmp_path / "gone.md"])
+        list_files([tmp_path, tmp_path / "gone.md"])
 
 
 def test_no_link_leads_out_of_an_added_folder(tmp_path: Path) -> None:
@@ -72,7 +74,7 @@ def test_no_link_leads_out_of_an_added_folder(tmp_path: Path) -> None:
     }
     for name, target in links.items():
         (folder / name).symlink_to(target)
-    found = find([folder])
+    found = list_files([folder])
     assert names(found) == ["in.md", "real.md"]
     assert reasons(found) == {
         "a.md": "it cannot be read: Too many levels of symbolic links",
@@ -81,14 +83,14 @@ def test_no_link_leads_out_of_an_added_folder(tmp_path: Path) -> None:
         "elsewhere": "it is a link to a folder elsewhere; add that folder itself",
         "out.md": "it is a link to a file elsewhere; add that file itself",
     }
-    assert names(find([folder / "out.md"])) == ["out.md"]
+    assert names(list_files([folder / "out.md"])) == ["out.md"]
     with pytest.raises(UnreadableDocument, match="symbolic links"):
         read(folder / "a.md")
 
 
 def test_a_pipe_a_folder_and_a_huge_file_are_not_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.md")
-    assert reasons(find([tmp_path])) == {"pipe.md": "it is not a file"}
+    assert reasons(list_files([tmp_path])) == {"pipe.md": "it is not a file"}
     with pytest.raises(UnreadableDocument, match="not a file"):
         read(tmp_path / "pipe.md")
     with pytest.raises(UnreadableDocument, match=r"not a file|directory"):
@@ -106,7 +108,7 @@ def test_what_may_not_be_read_is_reported_and_the_rest_is_found() -> None:
     (open_folder / "closed").chmod(0)
     (open_folder / "secret.md").chmod(0)
     with as_another_user():
-        found = find([open_folder])
+        found = list_files([open_folder])
         with pytest.raises(UnreadableDocument, match="Permission denied"):
             read(open_folder / "secret.md")
     (open_folder / "closed").chmod(0o700)
@@ -133,7 +135,7 @@ def test_a_file_that_changes_meanwhile_is_not_read(tmp_path: Path, monkeypatch: 
 
 def test_names_that_are_not_text_are_escaped(tmp_path: Path) -> None:
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.md")).write_text("Boil.")
-    found = find([tmp_path])
+    found = list_files([tmp_path])
     assert [display_path(file) for file in found.files] == [f"{tmp_path}/caf\\xe9.md"]
     assert read(found.files[0]) == b"Boil."
     assert display_path(tmp_path / "שלום.md") == f"{tmp_path}/שלום.md"

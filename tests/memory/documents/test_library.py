@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import insert, select
 
 from memory.audience import GLOBAL, Audience
-from memory.documents.files import FoundFiles, UnreadFile
+from memory.documents.files import FileListing, UnreadFile
 from memory.documents.library import IngestProgress, deleted_paths, document_name
 from memory.errors import NotFound
 from memory.sql.tables import knowledge_chunks, knowledge_documents
@@ -176,7 +176,7 @@ async def test_adding_removes_only_the_owners_deleted_files_in_that_folder(libra
 
 
 def test_a_path_in_a_folder_that_cannot_be_listed_is_not_deleted() -> None:
-    found = FoundFiles(
+    found = FileListing(
         files=[Path("/a/here.md")],
         folders=["/a"],
         closed=["/a/closed"],

@@ -11,7 +11,7 @@ from tests.memory.conftest import Stack, on_both
 
 async def linked(stack: Stack, name: str, place: str | None) -> tuple[str, ...]:
     aliases = await stack.recall.aliases(Audience.of("ben", Place.parse(place)))
-    return aliases.others(name)
+    return aliases.other_names(name)
 
 
 async def says_call_me(stack: Stack, name: str, place: str | None) -> None:

@@ -469,7 +469,7 @@ async def test_nothing_is_kept_of_a_message_that_was_erased(stack: Stack) -> Non
     origin = Provenance("anna", stack.clock.now, message_id=said, live=True)
     [decision] = await stack.writer.remember([Draft("Anna skis")], origin)
     with pytest.raises(NotFound, match="has been erased"):
-        await stack.tasks.update("anna", "wax the skis", now=stack.clock.now, heard=said, place=PRIVATE)
+        await stack.tasks.update("anna", "wax the skis", now=stack.clock.now, message_id=said, place=PRIVATE)
 
     assert (decision.action, decision.reason) == ("ignore", "the message it came from has been erased")
     assert await tables_with(stack, "anna", "skis") == set()

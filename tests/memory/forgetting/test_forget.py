@@ -91,7 +91,7 @@ async def test_what_else_its_message_told_stays_and_is_offered_if_no_other_told_
     for field, value, said in (("location", "Rome", {message}), ("name", "Anna", {message, other})):
         entry = Entry(f"profile.{field}", "", value, stack.clock.now, frozenset(said))
         await profiles.merge("anna", acme, [entry])
-    await stack.tasks.update("anna", "call the bank", now=stack.clock.now, place=acme, heard=message)
+    await stack.tasks.update("anna", "call the bank", now=stack.clock.now, place=acme, message_id=message)
 
     receipt = await forget(stack, FACT, place="acme")
     await purge(stack)
@@ -126,7 +126,7 @@ async def test_a_message_takes_what_no_other_one_states(stack: Stack) -> None:
     await told(stack, "I row", "Anna rows")
     entry = Entry("profile.location", "", "Rome", stack.clock.now, frozenset({first}))
     await profiles.merge("anna", where, [entry])
-    await stack.tasks.update("anna", "pack", now=stack.clock.now, place=where, heard=first)
+    await stack.tasks.update("anna", "pack", now=stack.clock.now, place=where, message_id=first)
     stack.clock.advance(days=1)
     paris, rome = await stack.receive("no, in Paris"), await the_memory(stack, "Anna lives in Rome")
     await stack.remember("Anna lives in Paris", replaces=rome.id, message_id=paris)

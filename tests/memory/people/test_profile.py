@@ -14,7 +14,14 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from memory.people.profile import Preferences, Profile, UserContext
-from memory.people.profile_entries import Entry, context_of, entries_found, entry_for, field_named, merged
+from memory.people.profile_entries import (
+    Entry,
+    context_of,
+    entries_from_model,
+    entry_for,
+    field_named,
+    merged,
+)
 from memory.records import Memory, Task
 from memory.text import one_line
 
@@ -27,7 +34,7 @@ def at(minute: int) -> datetime:
 
 def told(*pairs: tuple[str, Any], minute: int = 0) -> list[Entry]:
     flat = ((key, tuple(value) if isinstance(value, list) else value) for key, value in pairs)
-    return [entry for key, value in flat for entry in entries_found(key, value, at(minute))]
+    return [entry for key, value in flat for entry in entries_from_model(key, value, at(minute))]
 
 
 def test_a_zone_is_an_iana_name_in_its_own_spelling() -> None:

@@ -183,13 +183,13 @@ async def test_what_is_begun_is_the_only_task_it_can_mean_or_a_new_one(asked: As
 
 
 async def test_a_job_that_runs_twice_does_not_make_a_finished_task_again(asked: Asked) -> None:
-    found_at = asked.clock.now
+    read_at = asked.clock.now
     done = await asked.put("call Ben")
     asked.clock.advance(minutes=1)
     done = await asked.put("", "done", id=done.id)
-    assert await asked.change("call Ben", found_at=found_at) == Change(done, "unchanged")
+    assert await asked.change("call Ben", read_at=read_at) == Change(done, "unchanged")
     later = done.last_updated + timedelta(seconds=1)
-    assert (await asked.change("call Ben", found_at=later)).action == "made"
+    assert (await asked.change("call Ben", read_at=later)).action == "made"
 
 
 async def test_a_place_reads_and_changes_only_what_was_asked_for_there(asked: Asked) -> None:

@@ -100,8 +100,8 @@ async def test_either_name_finds_what_is_known_of_both(stack: Stack) -> None:
     await stack.remember("dev has a cat")
     assert await stack.found("what happened to dev's shoulder?") >= {"Mickael broke his shoulder"}
     assert await stack.found("does Mickael have a cat?") >= {"dev has a cat"}
-    assert (await stack.recall.aliases(Audience.of("anna"))).others("dev") == ("Mickael",)
-    assert (await stack.recall.aliases(Audience.of("ben"))).others("dev") == ()
+    assert (await stack.recall.aliases(Audience.of("anna"))).other_names("dev") == ("Mickael",)
+    assert (await stack.recall.aliases(Audience.of("ben"))).other_names("dev") == ()
 
 
 async def test_a_name_finds_what_is_said_of_somebody_before_their_small_talk(stack: Stack) -> None:

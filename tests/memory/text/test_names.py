@@ -81,6 +81,6 @@ def test_a_text_is_read_once_however_many_names_there_are() -> None:
     for _ in range(20):
         assert named(question, names) == called(question, names) == {"Speaker7 Name7"}
         assert without_names(question, names) == "what did say of Nick7?"
-        assert aliases.others(question) == ("Person7",)
+        assert aliases.other_names(question) == ("Person7",)
         assert aliases.canonical("Person7 sails") == "Nick7 sails"
     assert thread_time() - began < 1.0  # one pattern a name took twenty seconds

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.documents.formats.blocks import Block
-from memory.documents.formats.plain import parse
+from memory.documents.formats.plain_text import parse
 
 
 def test_paragraphs_stand_between_empty_lines() -> None:
