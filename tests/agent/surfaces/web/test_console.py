@@ -4,10 +4,13 @@ import json
 import re
 from datetime import UTC, datetime, timedelta
 
+import httpx
 import pytest
 from written_traces import a_turn
 
+from agent.surfaces.web.application import app
 from agent.surfaces.web.pages import markdown
+from hachi.testing import AnsweringModel, tool_call
 from memory.audience import PRIVATE
 from memory.people import check_ins
 
@@ -431,3 +434,37 @@ async def test_each_key_opens_the_page_of_its_person(ask, pet):
     await pet.remember("José rows", user="José")
     named = {"authorization": f"Bearer {service}", "x-openwebui-user-id": "José".encode()}
     assert "José rows" in (await client.get("/memories", headers=named)).text
+
+
+async def test_a_trace_of_what_was_read_in_a_place_does_not_open_to_the_person(open_pet):
+    """They may not read the place any more. Those of their other turns do."""
+    search = tool_call("search_memories", query="what was planted?")
+    pet = await open_pet(given=AnsweringModel("I see.", "Hello.", search, "A zagavok."), read_places=True)
+    await pet.respond("I planted a zagavok", user="ben", place="acme/general")
+    await pet.respond("Hello!", user="ana", place="acme/general")
+    read = await pet.respond("What was planted?", user="ana", reads=["acme/general"], settle=True)
+    other = await pet.respond("Thank you!", user="ana")
+    await pet.settle()
+    transport = httpx.ASGITransport(app=app(pet, loopback=True, person="ana"))
+    _, secret = await pet.admin.keys.create("phone", "user", "ana", now=pet.clock())
+    headers = {"authorization": f"Bearer {secret}"}
+    async with httpx.AsyncClient(
+        transport=transport, base_url="http://localhost:8020", headers=headers
+    ) as ana:
+        for path in ("", "/json", "/markdown", "/why?text=zagavok"):
+            answer = await ana.get(f"/traces/{read.trace_id}{path}")
+            assert (answer.status_code, "I planted" in answer.text) == (404, False)
+        assert "was read in places" in text_of(await ana.get(f"/traces/{read.trace_id}"))
+        assert (await ana.get(f"/traces/{other.trace_id}")).status_code == 200
+
+
+async def test_what_a_linked_account_told_is_shown_with_it_and_forgotten_there(ana, pet):
+    await pet.remember("Ana's boat is called Gull", user="discord:7")
+    await pet.people.link(await pet.people.link_code(user="discord:7"), user="ana")
+    listed = text_of(await ana.get("/memories"))
+    assert "Ana's boat is called Gull" in listed.replace("&#39;", "'")
+    assert "discord:7" in listed
+    [memory] = await pet.memories.list(user="ana")
+    assert "Gull" in text_of(await ana.get(f"/memories/{memory.id}"))
+    assert "Taken:" in text_of(await ana.post(f"/memories/{memory.id}/forget"))
+    assert await pet.memories.list(user="discord:7") == []
