@@ -10,6 +10,7 @@ import os
 import re
 import sqlite3
 import zlib
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, closing, suppress
 from dataclasses import dataclass, field
@@ -25,7 +26,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from hachi import Companion, Settings, TraceFilter
-from hachi.testing import AnsweringModel
+from hachi.testing import AnsweringModel, tool_call
 from memory.audience import Audience, Place, owners_of, user_key
 from memory.errors import NotFound
 from memory.process.spans import Recording, Span, recording
@@ -49,8 +50,10 @@ CHANGE = st.tuples(
     where,
     which,
 )
+READ = st.tuples(st.just("read"), who)
+"""Somebody asks in private who planted what, and may read the channel."""
 REST = st.tuples(st.sampled_from(["undo_forget", "wait", "wait", "day"])) | st.tuples(st.just("erase"), who)
-STORY = st.lists(st.one_of(TELL, TELL, TELL, CHANGE, CHANGE, REST), min_size=4, max_size=14)
+STORY = st.lists(st.one_of(TELL, TELL, TELL, CHANGE, CHANGE, READ, REST), min_size=4, max_size=14)
 
 
 @dataclass
@@ -107,6 +110,10 @@ class World:
     ) -> None:
         self.pet, self.home, self.model, self.consolidating = pet, home, model, consolidating
         self.facts: dict[str, Fact] = {}
+        self.wrote: set[str] = set()
+        """Who wrote in the channel."""
+        self.was_told: dict[str, set[str]] = defaultdict(set)
+        """The words that a reply has told each person in private."""
         self.undo: list[tuple[str, str, set[str]]] = []
         self.deleted: set[str] = set()
         """The words that no undo can bring back."""
@@ -151,6 +158,7 @@ class World:
         self.model.answers = [{"message": reply, "memories": memories}]
         await self.pet.respond(text, user=name, author=name.capitalize(), place=place)
         may_hear = self.may_hear(name, place)
+        self.wrote |= {name} if place else set()
         assert words_in(self.model.systems, self.model.inputs) <= may_hear, "the prompt"
         await self.pet.settle()
 
@@ -160,6 +168,22 @@ class World:
         until = self.now + timedelta(days=1) if ttl else None
         self.facts[word] = fact = Fact(word, name, place, until, owners, {word})
         return fact
+
+    async def read(self, name: str) -> None:
+        """The reply tells all that a search has found."""
+        found = set[str]()
+
+        def told(_: str) -> dict[str, Any]:
+            found.update(words_in(self.model.inputs[-1]))
+            planted = [sentence(self.facts[word].teller, word) for word in sorted(found)]
+            return {"message": ". ".join([*planted, "That is all."]), "memories": planted}
+
+        self.model.answers = [tool_call("search_memories", query="who planted something?", limit=50), told]
+        await self.pet.respond("Who planted what?", user=name, author=name.capitalize(), reads=[CHANNEL])
+        channel = self.may_hear(name, CHANNEL) if name in self.wrote else set()
+        assert found <= self.may_hear(name, None) | channel, "what was read"
+        self.was_told[name] |= found
+        await self.pet.settle()
 
     async def tell(
         self, name: str, place: str | None, ttl: str | None, repeats: bool, replaces: str | None = None
@@ -261,6 +285,8 @@ class World:
 
     async def erase(self, name: str) -> None:
         receipt = await self.pet.people.erase(user=name)
+        self.wrote.discard(name)
+        self.was_told.pop(name, None)
         assert receipt.verified, receipt.left
         for fact in self.facts.values():
             if fact.teller == name:
@@ -287,7 +313,10 @@ class World:
 
     def may_hear(self, name: str, place: str | None) -> set[str]:
         keys = Audience.of(name, Place.parse(place)).keys
-        return {fact.word for fact in self.facts.values() if not fact.forgotten and fact.owners & keys}
+        told = set() if place else self.was_told[name]
+        return {
+            f.word for f in self.facts.values() if not f.forgotten and (f.owners & keys or f.word in told)
+        }
 
     async def chosen(self, name: str, place: str | None, which: int) -> tuple[Fact, str] | None:
         known = await self.pet.memories.list(user=name, place=place)
@@ -399,7 +428,9 @@ async def live(story: list[tuple[Any, ...]], home_with_index: Path, clock: Any) 
         home = Path(closing.enter_context(TemporaryDirectory())) / "home"
         copytree(home_with_index, home)
         model, consolidating = AnsweringModel(), AnsweringModel()
-        chosen = Settings.load(home=home, embedder="bundled", trace_content="full", context_budget="200")
+        chosen = Settings.load(
+            home=home, embedder="bundled", trace_content="full", context_budget="200", read_places=True
+        )
         pet = await closing.enter_async_context(
             Companion.open(
                 chosen, clock=clock, model=model, consolidation_model=consolidating, periodic_jobs=False
@@ -428,6 +459,7 @@ async def test_what_is_forgotten_is_nowhere_and_nothing_else_is_lost(
         ("tell", "anna", None, None, True),
         ("tell", "ben", CHANNEL, "1d", True),
         ("ask", "cleo", CHANNEL, 0),
+        ("read", "cleo"),
         ("correct", "anna", None, 0),
         ("rule", "ben", CHANNEL, 0),
         ("undo", "anna", None, 0),

@@ -41,6 +41,8 @@ async def filled(open_pet: OpenPet, home: Path, tmp_path: Path, monkeypatch: pyt
         await pet.documents.add_files([tmp_path / "paper.md"], user=user)
     await pet.admin.keys.create("laptop", "user", "ana", False, now=pet.clock())
     await pet.remember("Ana rents a berth", user="ana")
+    await pet.check_ins.want(True, user="ana")
+    await pet.people.link(await pet.people.link_code(user="ana"), user="Élodie")
     gone = await pet.remember("Ana swims", user="ana")
     await pet.memories.forget(str(gone.id), user="ana")
     await pet.close()
