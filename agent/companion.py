@@ -67,7 +67,7 @@ UNASKED_SECONDS = 180.0
 
 def _clock(value: object) -> Clock:
     if not callable(value):
-        raise InvalidValue(value, "no function")
+        raise InvalidValue(value, "not a function")
     moment_of(value())
     return value
 

@@ -142,7 +142,7 @@ async def test_the_service_answers_remembers_and_explains(
     assert (refused.status_code, refused.json()["error"]) == (400, told_of_no_user)
 
 
-told_of_no_user = "user: pass a name: one line of readable text"
+told_of_no_user = "user: pass one line of printable text"
 
 
 @pytest.mark.filterwarnings("ignore:'audioop':DeprecationWarning")

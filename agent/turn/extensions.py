@@ -167,7 +167,7 @@ def _made(given: Any, name: str = "", description: str = "", timeout: float | No
         return _of_the_sdk(given)
     called = name or getattr(given, "__name__", "")
     if not callable(given) or not _NAME.fullmatch(called):
-        raise refuse("tools", given, "no function with a name of letters, digits, _ and -")
+        raise refuse("tools", given, "not a function with a name of letters, digits, _ and -")
     turn_in, signature = _signature(given, called)
     said = description or inspect.getdoc(given)
     if not said:

@@ -38,7 +38,7 @@ MOST_SUBJECTS, MAX_SUBJECT = 50, 100
 FIRST_YEAR, LAST_YEAR = 1000, 9000
 """Of a time. Databases and calendars disagree about what lies outside, and a lifetime may be added to it."""
 
-NO_NAME = "pass a name: one line of readable text"
+NO_NAME = "pass one line of printable text"
 DOTS = frozenset({".", ".."})
 """No names: clients of HTTP shorten an address by them, so that what is meant for one row reaches another."""
 
@@ -85,7 +85,7 @@ def text_up_to(most: int, instead: str = "say it in fewer words") -> Callable[[o
 
     def read(value: object) -> str:
         if not isinstance(value, str):
-            raise InvalidValue(value, "no text")
+            raise InvalidValue(value, "not text")
         if len(value) > most:
             raise ValueError(f"longer than {most:,} characters; {instead}")
         return storable(value)
@@ -106,13 +106,13 @@ def read_name(value: object) -> str:
 
 def read_user(value: object) -> str:
     if not isinstance(value, str):
-        raise InvalidValue(value, "nobody; pass the id of the person, as text")
+        raise InvalidValue(value, "not a user; pass the user's id as text")
     return read_name(value)
 
 
 def place_of(place: object) -> Place:
     if not isinstance(place, Place | str | None):
-        raise refuse("place", place, "no name of a place, such as acme/general")
+        raise refuse("place", place, "not the name of a place, such as acme/general")
     found = place if isinstance(place, Place) else Place.parse(place)
     if len(found.path) > MOST_NESTED:
         raise BadInput(f"place: more than {MOST_NESTED} places inside each other")
@@ -132,7 +132,7 @@ def moment_of(value: object) -> datetime:
     except ValueError:
         moment = None
     if not isinstance(moment, datetime):
-        raise InvalidValue(value, f"no ISO 8601 time, {example}")
+        raise InvalidValue(value, f"not an ISO 8601 time, {example}")
     if moment.tzinfo is None:
         raise ValueError(f"{str(value)!r} needs a time zone, {example}")
     if not FIRST_YEAR <= moment.year <= LAST_YEAR:
@@ -151,7 +151,7 @@ def whole(most: int) -> Callable[[object], int]:
     def read(value: object) -> int:
         number = _number(value)
         if number is None or not 1 <= number <= most or number % 1:
-            raise InvalidValue(value if number is None else number, f"no whole number from 1 to {most}")
+            raise InvalidValue(value if number is None else number, f"not a whole number from 1 to {most}")
         return int(number)
 
     return read
@@ -160,14 +160,14 @@ def whole(most: int) -> Callable[[object], int]:
 def _importance(value: object) -> float:
     number = _number(value)
     if number is None or not 0 <= number <= 1:
-        raise InvalidValue(value if number is None else number, "no number from 0 to 1")
+        raise InvalidValue(value if number is None else number, "not a number from 0 to 1")
     return float(number)
 
 
 def _seconds(value: object) -> float:
     number = _number(value)
     if number is None or not 0 < number < float("inf"):
-        raise InvalidValue(value, "no number of seconds above 0")
+        raise InvalidValue(value, "not a number of seconds above 0")
     return float(number)
 
 
@@ -184,13 +184,13 @@ def one_of(literal: Any) -> Argument:
 
 def listed(value: object) -> list[Any]:
     if not isinstance(value, Iterable) or isinstance(value, str | bytes | Mapping):
-        raise InvalidValue(value, "no list")
+        raise InvalidValue(value, "not a list")
     return [*value]
 
 
 def _content(value: object) -> str:
     if not isinstance(value, str):
-        raise InvalidValue(value, "no text; write the fact as a sentence")
+        raise InvalidValue(value, "not text; write the fact as a sentence")
     if not value.strip():
         raise ValueError("it is empty; write the fact as a sentence")
     return text_up_to(MAX_CONTENT, "say it as single facts")(value)
@@ -200,7 +200,7 @@ def _subjects(value: object) -> tuple[str, ...]:
     is_list = isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
     found = tuple(value) if is_list and isinstance(value, Iterable) else ()
     if not is_list or not all(isinstance(subject, str) for subject in found):
-        raise InvalidValue(value, "no list of texts, such as ['sport']")
+        raise InvalidValue(value, "not a list of texts, such as ['sport']")
     if len(found) > MOST_SUBJECTS or any(len(subject) > MAX_SUBJECT for subject in found):
         raise ValueError(f"more than {MOST_SUBJECTS} texts, or one of more than {MAX_SUBJECT} characters")
     return tuple(map(storable, found))
@@ -208,7 +208,7 @@ def _subjects(value: object) -> tuple[str, ...]:
 
 def _ttl(value: object) -> Any:
     if not read_ttl(value).understood:
-        raise InvalidValue(value, "no length of time such as 1h, 7d, 2w or never")
+        raise InvalidValue(value, "not a duration such as 1h, 7d, 2w or never")
     return value
 
 
@@ -222,7 +222,7 @@ def _moment(value: object) -> Any:
 
 def async_function(value: object) -> object:
     if not any(inspect.iscoroutinefunction(one) for one in (value, type(value).__call__)):
-        raise InvalidValue(value, "no async function")
+        raise InvalidValue(value, "not an async function")
     return value
 
 
@@ -234,7 +234,7 @@ def of_the_sdk(*classes: str) -> Callable[[object], object]:
         sdk = sys.modules.get("agents")
         known = [getattr(sdk, one) for one in classes] if sdk else []
         if not isinstance(value, tuple(get_origin(one) or one for one in known)):
-            raise InvalidValue(value, f"no {' or '.join(classes)} of the Agents SDK")
+            raise InvalidValue(value, f"not a {' or '.join(classes)} of the Agents SDK")
         return value
 
     return read
@@ -246,7 +246,7 @@ def reads_of(value: object) -> object:
         return value
     places = [place_of(one) for one in listed(value)]
     if len(places) > MOST_SUBJECTS or any(place.private for place in places):
-        raise InvalidValue(value, f"no list of at most {MOST_SUBJECTS} places, such as ['acme/general']")
+        raise InvalidValue(value, f"not a list of at most {MOST_SUBJECTS} places, such as ['acme/general']")
     return tuple(places)
 
 

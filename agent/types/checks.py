@@ -106,12 +106,12 @@ def _adapter(shape: type) -> TypeAdapter[Any]:
 
 _WHAT = {
     "bool_type": "neither True nor False",
-    "bytes_type": "no text",
-    "callable_type": "no function",
-    "is_subclass_of": "no type",
-    "is_type": "no type",
-    "mapping_type": "no mapping of names to values",
-    "dict_type": "no mapping of names to values",
+    "bytes_type": "not text",
+    "callable_type": "not a function",
+    "is_subclass_of": "not a type",
+    "is_type": "not a type",
+    "mapping_type": "not a mapping of names to values",
+    "dict_type": "not a mapping of names to values",
 }
 _NO_SUCH = ("extra_forbidden", "unexpected_keyword_argument", "unexpected_positional_argument")
 
@@ -128,7 +128,7 @@ def line_of(name: str, fault: Mapping[str, Any]) -> str:
     if kind == "literal_error":
         what = f"not one of {context['expected'].replace(' or ', ', ')}"
     elif shape := context.get("class") or context.get("class_name"):
-        what = f"no {shape}"
+        what = f"not a {shape}"
     else:
         what = _WHAT.get(kind, "")
     if what:

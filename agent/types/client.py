@@ -169,7 +169,7 @@ def _read_turn(value: object) -> ClientTurn:
     from pydantic import ValidationError
 
     if not isinstance(value, ClientTurn):
-        raise InvalidValue(value, "no ClientTurn")
+        raise InvalidValue(value, "not a ClientTurn")
     try:
         return _turns().validate_python(value)
     except ValidationError as error:

@@ -253,8 +253,8 @@ def of_a_class(basket: Basket) -> str:
         ([unknown], "the types of unknown cannot be read"),
         ([get_weather, get_weather], "two have the name 'get_weather'"),
         ([tool(silent, name="remember", description="x")], "two have the name 'remember'"),
-        (["get_weather"], "is no function"),
-        ([lambda town: town], "is no function with a name"),
+        (["get_weather"], "is not a function"),
+        ([lambda town: town], "is not a function with a name"),
     ],
 )
 async def test_what_cannot_be_a_tool_is_refused_at_the_start(hachi_companion, given, why):

@@ -56,7 +56,7 @@ def read_seconds(text: str) -> float:
     """Parse ``2s`` or ``500ms``; a bare number means seconds."""
     found = read_duration(text if text[-1:].isalpha() else f"{text.strip()}s")
     if found is None:
-        raise BadInput(f"{text!r} is no length of time such as 2s or 500ms")
+        raise BadInput(f"{text!r} is not a duration such as 2s or 500ms")
     return found.total_seconds()
 
 
@@ -66,7 +66,9 @@ def read_since(text: str, now: datetime) -> datetime:
     try:
         return now - ago if ago is not None else datetime.fromisoformat(text.strip()).astimezone()
     except (ValueError, OverflowError) as error:
-        raise BadInput(f"{text!r} is no time such as 2h, 1d, 2w, 2026-01-10 or 2026-01-10T09:30") from error
+        raise BadInput(
+            f"{text!r} is not a time such as 2h, 1d, 2w, 2026-01-10 or 2026-01-10T09:30"
+        ) from error
 
 
 def read_place(text: str) -> str:

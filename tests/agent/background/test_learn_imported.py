@@ -75,5 +75,5 @@ async def test_without_a_model_there_is_nothing_that_learns(open_pet):
     pet = await open_pet()
     with pytest.raises(BadInput, match="no model consolidates here"):
         await pet.learn(user="ana", calls=5)
-    with pytest.raises(BadInput, match="calls: 0 is no whole number"):
+    with pytest.raises(BadInput, match="calls: 0 is not a whole number"):
         await pet.learn(user="ana", calls=0)

@@ -120,17 +120,17 @@ def test_what_a_companion_cannot_be_opened_with_is_refused(home: Path) -> None:
             hachi.sync.Companion.start(IsolatedSettings(home=home), **{option: odd})  # type: ignore[arg-type]
 
 
-LIMIT = "limit: {} is no whole number from 1 to 10000"
+LIMIT = "limit: {} is not a whole number from 1 to 10000"
 
 
 @pytest.mark.parametrize(
     ("method", "arguments", "told"),
     [
-        ("remember", {"content": None}, "content: None is no text"),
+        ("remember", {"content": None}, "content: None is not text"),
         ("remember", {"type": ["fact"]}, "type: ['fact'] is not one of"),
-        ("remember", {"importance": True}, "importance: True is no number"),
-        ("remember", {"subjects": [7]}, "subjects: [7] is no list of texts"),
-        ("remember", {"ttl": 7}, "ttl: 7 is no length of time"),
+        ("remember", {"importance": True}, "importance: True is not a number"),
+        ("remember", {"subjects": [7]}, "subjects: [7] is not a list of texts"),
+        ("remember", {"ttl": 7}, "ttl: 7 is not a duration"),
         ("remember", {"said_at": NAIVE}, "said_at: '2026-01-10 00:00:00' needs a time zone"),
         (
             "remember",
@@ -138,7 +138,7 @@ LIMIT = "limit: {} is no whole number from 1 to 10000"
             "said_at: '0001-01-01 00:00:00+00:00' is not b",
         ),
         ("remember", {"everybody": "no"}, "everybody: 'no' is neither True nor False"),
-        ("remember", {"place": 7}, "place: 7 is no name of a place"),
+        ("remember", {"place": 7}, "place: 7 is not the name of a place"),
         ("remember", {"place": "a/" * 21}, "place: more than 20 places inside each other"),
         ("remember", {"user": "x" * 2001}, "user: longer than 2,000 characters; say it in fewer words"),
         (
@@ -147,23 +147,23 @@ LIMIT = "limit: {} is no whole number from 1 to 10000"
             "content: it is missing",
         ),
         ("memories.remember_many", {"facts": [{"content": "x", "hue": 1}]}, "hue: there is no such argument"),
-        ("memories.list", {"user": None}, "user: None is nobody; pass the id of the person"),
+        ("memories.list", {"user": None}, "user: None is not a user; pass the user's id as text"),
         ("memories.list", {"usr": "ana"}, "usr: there is no such argument"),
         ("conversations.messages", {"limit": 0}, LIMIT.format(0)),
         ("conversations.messages", {"before": "x"}, "there is no message 'x' here"),
-        ("conversations.import_", {"parsed": {}}, "parsed: {} is no ParsedImport"),
+        ("conversations.import_", {"parsed": {}}, "parsed: {} is not a ParsedImport"),
         ("documents.remove", {"what": "two\nlines"}, "no such document here: two lines; "),
-        ("admin.reindex", {"progress": 7}, "progress: 7 is no function"),
-        ("respond", {"text": "x", "model": 5}, "model: 5 is no Model of the Agents SDK"),
-        ("respond", {"text": "x", "timeout": 0}, "timeout: 0 is no number of seconds above 0"),
-        ("respond", {"text": "x", "max_turns": 2.5}, "max_turns: 2.5 is no whole number from 1 to 50"),
+        ("admin.reindex", {"progress": 7}, "progress: 7 is not a function"),
+        ("respond", {"text": "x", "model": 5}, "model: 5 is not a Model of the Agents SDK"),
+        ("respond", {"text": "x", "timeout": 0}, "timeout: 0 is not a number of seconds above 0"),
+        ("respond", {"text": "x", "max_turns": 2.5}, "max_turns: 2.5 is not a whole number from 1 to 50"),
         ("respond", {"text": "x", "answer": int}, "answer: <class 'int'> cannot be asked for"),
         (
             "respond",
             {"text": "x", "answer": Numbers},
             "answer: <class 'tests...ents.Numbers'> cannot be asked for: its JSON is no object",
         ),
-        ("respond", {"text": "x", "client": {}}, "client: {} is no ClientTurn"),
+        ("respond", {"text": "x", "client": {}}, "client: {} is not a ClientTurn"),
         (
             "respond",
             {"text": "x", "client": ClientTurn(shown=5)},
@@ -174,13 +174,17 @@ LIMIT = "limit: {} is no whole number from 1 to 10000"
             {"text": "x", "client": ClientTurn((MessageItem("system", "x"),))},  # type: ignore[arg-type]
             "client.history.0.MessageItem.role: input should be 'user' or 'assistant'",
         ),
-        ("respond", {"text": "x", "ending": int}, "ending: <class 'int'> is no async function"),
-        ("respond", {"text": "x", "user": "a\x00b"}, "user: pass a name: one line"),
-        ("respond", {"text": "x", "conversation": " "}, "conversation: pass a name: one line"),
-        ("respond", {"text": "x", "conversation": ".."}, "conversation: pass a name: one line"),
-        ("respond", {"text": "x", "user": " . "}, "user: pass a name: one line"),
-        ("memories.search", {"query": "x", "place": "acme/half \ud83d"}, "place: pass a name: one line"),
-        ("memories.search", {"query": "x", "place": Place(("acme", ""))}, "place: pass a name: one line"),
+        ("respond", {"text": "x", "ending": int}, "ending: <class 'int'> is not an async function"),
+        ("respond", {"text": "x", "user": "a\x00b"}, "user: pass one line of printable"),
+        ("respond", {"text": "x", "conversation": " "}, "conversation: pass one line of printable"),
+        ("respond", {"text": "x", "conversation": ".."}, "conversation: pass one line of printable"),
+        ("respond", {"text": "x", "user": " . "}, "user: pass one line of printable"),
+        ("memories.search", {"query": "x", "place": "acme/half \ud83d"}, "place: pass one line of printable"),
+        (
+            "memories.search",
+            {"query": "x", "place": Place(("acme", ""))},
+            "place: pass one line of printable",
+        ),
     ],
 )
 def test_what_an_argument_cannot_be_is_told(

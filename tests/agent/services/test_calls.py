@@ -48,7 +48,7 @@ async def test_a_refused_call_says_why_without_what_was_told(pet: Companion) -> 
     [call] = refused.spans("tool")
     assert call.data["arguments"] == {"content": "(a text)", "ttl": "(a text)", "importance": 0.3}
     assert refused.summary.status == "error"
-    assert "ttl: 'bananas' is no length of time" in call.error
+    assert "ttl: 'bananas' is not a duration" in call.error
 
 
 async def test_what_was_told_is_in_no_trace_once_it_is_forgotten(pet: Companion) -> None:

@@ -120,9 +120,9 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"text": None}, "message 3 has no 'text'"),
     ({"sent_at": None}, "message 3 has no 'sent_at'"),
     ({"sent_at": datetime(2025, 5, 1)}, "message 3: sent_at: .* needs a time zone"),  # noqa: DTZ001
-    ({"sent_at": "yesterday"}, "message 3: sent_at: 'yesterday' is no ISO 8601 time"),
+    ({"sent_at": "yesterday"}, "message 3: sent_at: 'yesterday' is not an ISO 8601 time"),
     ({"sent_at": "0001-01-01T00:00:00+02:00"}, "message 3: sent_at: .* is not between the years"),
-    ({"sent_at": 1746093600}, "message 3: sent_at: 1746093600 is no ISO 8601 time"),
+    ({"sent_at": 1746093600}, "message 3: sent_at: 1746093600 is not an ISO 8601 time"),
 ]
 
 

@@ -21,18 +21,18 @@ WRONG: dict[str, tuple[dict[str, Any], list[str] | None]] = {
     "content: it is empty; write the fact as a sentence": ({"content": " \n"}, [" \n"]),
     "content: longer than 2,000 characters; say it as single facts": ({"content": "x" * 2001}, ["x" * 2001]),
     "type: 'foo' is not one of 'fact', 'preference', 'insight'": ({"type": "foo"}, ["--type", "foo"]),
-    "importance: 7 is no number from 0 to 1": ({"importance": 7}, ["--importance", "7"]),
-    "importance: nan is no number from 0 to 1": ({"importance": math.nan}, ["--importance", "nan"]),
-    "importance: 'high' is no number from 0 to 1": ({"importance": "high"}, ["--importance", "high"]),
-    "subjects: 'sport' is no list of texts, such as ['sport']": ({"subjects": "sport"}, None),
-    "ttl: 'bananas' is no length of time such as 1h, 7d, 2w or never": (
+    "importance: 7 is not a number from 0 to 1": ({"importance": 7}, ["--importance", "7"]),
+    "importance: nan is not a number from 0 to 1": ({"importance": math.nan}, ["--importance", "nan"]),
+    "importance: 'high' is not a number from 0 to 1": ({"importance": "high"}, ["--importance", "high"]),
+    "subjects: 'sport' is not a list of texts, such as ['sport']": ({"subjects": "sport"}, None),
+    "ttl: 'bananas' is not a duration such as 1h, 7d, 2w or never": (
         {"ttl": "bananas"},
         ["--ttl", "bananas"],
     ),
 }
 """By the sentence: the arguments of `remember`, and those of `hachi memories add` where it can be typed."""
 
-LIMIT = "limit: -1 is no whole number from 1 to 10000"
+LIMIT = "limit: -1 is not a whole number from 1 to 10000"
 
 
 @pytest.fixture
@@ -100,8 +100,10 @@ async def test_limits_tags_and_tasks_are_refused_alike(pet: Companion, http: htt
         ("get_recent_memories", {}),
         ("search_knowledge", {"query": "x"}),
     ):
-        assert (await over_mcp(pet, tool, {**given, "limit": -1})).startswith("limit: -1 is no whole number")
-    told = "subjects: 'sport' is no list of texts, such as ['sport']"
+        assert (await over_mcp(pet, tool, {**given, "limit": -1})).startswith(
+            "limit: -1 is not a whole number"
+        )
+    told = "subjects: 'sport' is not a list of texts, such as ['sport']"
     sport: Any = "sport"
     assert await in_python(pet.search_memories("ski", user="ana", subjects=sport)) == told
     told = "status: 'foo' is not one of 'open', 'in_progress', 'done'"

@@ -119,7 +119,7 @@ async def test_the_memories_of_mem0_are_facts_with_their_dates(open_pet: OpenPet
             [{"mapping": {"a": 7}, "id": "i", "current_node": "x", "title": "t"}],
             "a message of entry 1 't' cannot be read",
         ),
-        ([{"memory": "Ana rows"}], "memory 1 cannot be read: created_at: None is no ISO 8601 time"),
+        ([{"memory": "Ana rows"}], "memory 1 cannot be read: created_at: None is not an ISO 8601 time"),
         ({"what": "ever"}, "no export of hachi, ChatGPT, Claude or mem0"),
     ],
 )

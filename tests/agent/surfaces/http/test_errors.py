@@ -110,7 +110,12 @@ WHOLE = "the body must be an object in JSON, sent with content-type: application
         ("POST", "/v1/chat/completions", {"content": b'{"messages": []}'}, WHOLE),
         ("POST", "/v1/chat/completions", {"json": []}, WHOLE),
         ("PATCH", "/api/users/ana/tasks/milk", {"json": {"status": "done"}}, "id: this is not an id"),
-        ("GET", "/api/users/ana/memories?limit=many", {}, "limit: 'many' is no whole number from 1 to 10000"),
+        (
+            "GET",
+            "/api/users/ana/memories?limit=many",
+            {},
+            "limit: 'many' is not a whole number from 1 to 10000",
+        ),
         ("GET", "/api/users/ana/memories?offset=2", {}, "offset: there is no such parameter"),
         (
             "POST",

@@ -20,7 +20,7 @@ def test_times_and_places_are_read():
 
 def test_what_is_no_time_is_refused():
     for text in ("yesterday", "999999w", "10000-01-01"):
-        with pytest.raises(BadInput, match="is no time such as"):
+        with pytest.raises(BadInput, match="is not a time such as"):
             read_since(text, NOW)
-    with pytest.raises(BadInput, match="is no length of time"):
+    with pytest.raises(BadInput, match="is not a duration"):
         read_seconds("soon")
