@@ -92,7 +92,7 @@ async def replay(pet: Companion, whole: TraceWithJobs, options: ReplayOptions | 
     finally:
         await chosen.close()
     found = [one async for one in search_differences(pet, trace, after)] if reading else []
-    if live and built.prompt.client.shows_pictures:
+    if live and (built.prompt.client.pictures or built.prompt.client.quoted_images):
         found.append(
             Difference("the pictures", "are not in the trace, so the model is not shown them", "", "")
         )

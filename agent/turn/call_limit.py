@@ -70,7 +70,7 @@ class TurnModel(Model):
         message describes its images, which a server that refuses them `may_leave_out`."""
         self._chosen = chosen
         self._pictured = pictured
-        self._may_leave_out = may_leave_out and pictured
+        self._may_leave_out = may_leave_out
         self._blinded = False
         """Whether the model is asked without the images that it has just refused."""
         self._settings_for = settings_for

@@ -147,7 +147,7 @@ async def run_agent(
     agent.model_settings = chosen.settings.resolve(parameters(settings))
     agent.input_guardrails = [one for one in added.guardrails if isinstance(one, InputGuardrail)]
     agent.output_guardrails = [one for one in added.guardrails if isinstance(one, OutputGuardrail)]
-    pictured = client.shows_pictures
+    pictured = client.pictures > 0
     model = TurnModel(
         chosen,
         settings.max_turns,

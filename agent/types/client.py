@@ -143,13 +143,15 @@ class ClientTurn(Revalidated):
     question: str = ""
     """The message's name with the client, as an origin."""
 
+    quoted_images: tuple[str, ...] = ()
+    """Of what it replies to: shown for this answer alone, so nothing that they show is kept."""
     pictures_optional: bool = False
     """Whether a model that sees no images answers without them, and is told so; else they are refused."""
 
     @property
-    def shows_pictures(self) -> bool:
-        """Whether the message has images that the model may be shown."""
-        return any(url.startswith(PICTURE_URL) for url in self.images)
+    def pictures(self) -> int:
+        """How many images of the message the model may be shown."""
+        return sum(url.startswith(PICTURE_URL) for url in self.images)
 
     @property
     def memory_tools(self) -> list[str]:

@@ -253,9 +253,10 @@ class Turns:
         elif sent and sent.reply:  # perhaps not shown before the process or the connection was lost
             return None if sent.posts else Final(sent.reply.text, id=sent.reply.id)
         around = await self._around(burst[0], contents, MAX_PICTURES - len(reading.files.pictures))
-        files = together([reading.files, around.files])
+        faults, sees = (*reading.files.faults, *around.files.faults), not self.pet.settings.offline
         client = ClientTurn(
-            images=() if self.pet.settings.offline else files.pictures,
+            images=reading.files.pictures if sees else (),
+            quoted_images=around.files.pictures if sees else (),
             pictures_optional=True,
             replies_to=around.text,
             quoted=around.quotes,
@@ -277,7 +278,7 @@ class Turns:
             confirm=propose,
             reads=partial(self._readable.of, message.user) if message.place.private else None,
             client=client if client.images or client.replies_to else None,
-            ending=partial(_faults, files.faults),
+            ending=partial(_faults, faults),
             settle=True,
         ) as stream:
             async for piece in stream:

@@ -148,7 +148,7 @@ def messages_of(context: PromptContext) -> list[dict[str, Any]]:
     return [
         {"role": "system", "content": _joined(system)},
         *history,
-        _with_images(asked, context.client.images),
+        _with_images(asked, (*context.client.images, *context.client.quoted_images)),
         *(part for item in context.client.after for part in _with_state(item, context)),
     ]
 
@@ -259,7 +259,8 @@ def _form(context: PromptContext) -> str:
     """Say which JSON the answer is: ours, or what a program wants."""
     form = context.client.form
     if form is None:
-        described = f"\n{read('pictures')}" if context.client.shows_pictures else ""
+        pictures = str(context.client.pictures or "")
+        described = pictures and f"\n{render('pictures', count=pictures)}"
         return "" if context.narrow else f"{read('answer_form')}{described}"
     schema = json.dumps(form.schema, ensure_ascii=False)
     wanted = f"one JSON object that fits this JSON schema: {schema}" if form.schema else "one JSON object."

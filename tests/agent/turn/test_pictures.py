@@ -13,7 +13,6 @@ from agent.models.wire.out import NOT_SHOWN
 from agent.replay.replay import ReplayOptions, replay
 from agent.types.client import ClientTurn, MessageItem
 from hachi import Companion
-from prompts import read
 from tests.memory.conftest import server as postgresql
 
 __all__ = ["postgresql"]
@@ -54,12 +53,12 @@ async def test_the_message_keeps_a_line_of_what_its_picture_shows(pet, server, s
     server.script(described("Lovely!"), answer("Grey."))
     await some_way.ask(pet, "Look!", user="ana", client=WITH_CAT)
     assert urls(server.asked[0]) == [CAT]
-    assert read("pictures") in parts(server.asked[0])[0]["text"]
+    assert "one line of what the first 1 show" in parts(server.asked[0])[0]["text"]
     assert await texts(pet) == [f"Look!\n{LINE}"]
     found = await pet.memories.search("sofa", user="ana", kind="message")
     assert [hit.content for hit in found] == [f"Look!\n{LINE}"]
     await some_way.ask(pet, "Which colour was she?", user="ana")
-    assert (LINE in server.asked[1].text, read("pictures") in server.asked[1].text) == (True, False)
+    assert (LINE in server.asked[1].text, "you are shown pictures" in server.asked[1].text) == (True, False)
     [message] = found
     await pet.conversations.forget(message.id, user="ana")
     assert "sofa" not in str(await pet.conversations.export(user="ana"))
@@ -89,6 +88,18 @@ async def test_any_description_becomes_one_short_line(pet_at, first_way, server,
     server.script(described("Lovely!", seen))
     await pet.respond("Look!", user="ana", client=WITH_CAT)
     assert await texts(pet) == ["\n".join(filter(None, ["Look!", kept]))]
+
+
+async def test_a_picture_of_somebody_else_is_shown_for_this_answer_alone(pet_at, first_way, server) -> None:
+    pet = await pet_at(first_way, images=True)
+    theirs = ClientTurn(quoted_images=(CAT,), replies_to="Ben: our cat", pictures_optional=True)
+    server.script(described("A cat."), described("Two."))
+    await pet.respond("What is that?", user="ana", client=theirs)
+    assert (urls(server.asked[0]), "seen" in parts(server.asked[0])[0]["text"]) == ([CAT], False)
+    assert await texts(pet) == ["What is that?"]
+    await pet.respond("And this?", user="ana", client=replace(theirs, images=(CAT + "QUJD",)))
+    assert urls(server.asked[1]) == [CAT + "QUJD", CAT]
+    assert "what the first 1 show, which this person sent" in parts(server.asked[1])[0]["text"]
 
 
 async def test_nothing_is_described_where_no_picture_is_shown(pet_at, first_way, server) -> None:
