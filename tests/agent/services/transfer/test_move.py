@@ -38,6 +38,7 @@ async def filled(open_pet: OpenPet, home: Path, tmp_path: Path, monkeypatch: pyt
         old = await pet.remember(f"{user} lives in Paris", user=user, place=ACME)
         await pet.memories.update(str(old.id), f"{user} lives in Lyon", user=user)
         await pet.people.set_context("role", "nurse", user=user)
+        await pet.check_ins.want(True, user=user)
         await pet.documents.add_files([tmp_path / "paper.md"], user=user)
     await pet.admin.keys.create("laptop", "user", "ana", False, now=pet.clock())
     await pet.remember("Ana rents a berth", user="ana")
@@ -93,6 +94,7 @@ async def test_there_and_back_every_row_is_the_same(
     assert tables == again
     assert {table.name for table in tables if not table.rows} <= {"places", "erasures", "unkept"} | {
         "deliveries", "message_origins", "memory_aliases", "context_entries", "vectors", "work",
+        "links", "link_codes",
     }  # fmt: skip
     assert sum(steps) == 2 * sum(table.rows for table in tables)
     async with there.write() as connection:
