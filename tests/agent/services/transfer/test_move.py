@@ -145,27 +145,21 @@ async def test_what_changes_meanwhile_is_noticed_and_the_next_move_begins_again(
 ) -> None:
     source, target = opened(None, filled), opened(f"sqlite:///{tmp_path / 'new.db'}")
 
-    def change(_: int) -> None:
-        with closing(sqlite3.connect(filled / "hachi.db")) as database, database:
-            database.execute("UPDATE memories SET content = 'something else'")
+    move, counted = Move(source, target), list[int]()
+    rows = await move.rows()
+
+    def change(count: int) -> None:
+        counted.append(count)
+        if sum(counted) == rows:  # all of them are copied, and none is compared
+            with closing(sqlite3.connect(filled / "hachi.db")) as database, database:
+                database.execute("UPDATE memories SET content = 'something else'")
 
     with pytest.raises(StoreUnavailable, match=r"memories differs in .* run it again from the beginning"):
-        await Move(source, target).run(_after(30, change))
+        await move.run(change)
     await moved(source, target)
     async with target.read() as connection:
         texts = set(await connection.scalars(sa.select(memories.c.content)))
     assert texts == {"something else"}
-
-
-def _after(calls: int, act: Callable[[int], None]) -> Callable[[int], None]:
-    counted: list[int] = []
-
-    def call(count: int) -> None:
-        counted.append(count)
-        if len(counted) == calls:
-            act(count)
-
-    return call
 
 
 async def test_a_target_with_other_data_and_a_source_in_use_are_refused(
