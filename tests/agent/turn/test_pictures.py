@@ -117,6 +117,9 @@ async def test_a_refusal_of_images_is_learned_once(pet, server, some_way) -> Non
     )
     reply, _ = await some_way.ask(pet, "Look!", user="ana", client=WITH_CAT)
     assert reply.message == "I cannot see."
+    await pet.settle()
+    whole = await pet.traces.get_with_jobs(reply.trace_id, pet.clock())
+    assert (await replay(pet, whole)).differences == ()
     await some_way.ask(pet, "And now?", user="ana", client=WITH_CAT)
     assert [bool(urls(asked)) for asked in server.asked] == [True, False, False]
     assert NOT_SHOWN in str(server.asked[2].json)

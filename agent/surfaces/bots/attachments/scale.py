@@ -13,7 +13,7 @@ from memory.documents.parsing import ENVIRONMENT
 SECONDS = 20.0
 AT_ONCE = 2
 _CHILD = Path(__file__).with_name("scale_child.py")
-_FAULTS = {3: "it has too many pixels"}
+_FAULTS = {3: "it has too many pixels", 4: "whoever runs me has not installed Pillow"}
 BROKEN = "it is no picture that I can read: damaged, or neither PNG, JPEG, WebP nor GIF"
 
 

@@ -11,8 +11,11 @@ MOST_MEMORY = 2**30
 
 
 def main() -> int:
-    """Print the picture, or return 2 for what is none, and 3 for what has too many pixels."""
-    from PIL import Image, ImageOps, UnidentifiedImageError
+    """Print the picture, or return 2 for what is none, 3 for what has too many pixels, 4 without Pillow."""
+    try:
+        from PIL import Image, ImageOps, UnidentifiedImageError
+    except ImportError:
+        return 4
 
     try:
         import resource
