@@ -84,7 +84,8 @@ class SimilarFacts:
 
     async def search(self, candidate: CandidateFact, owners: Collection[str]) -> SimilarSearch:
         """Search for memories of these owners to compare with, before the transaction that decides."""
-        found = await self._search(candidate.draft.content, candidate.vector, owners, candidate.now)
+        draft, vector = candidate.draft, candidate.vector
+        found = await self._search(draft.content, vector, owners, candidate.now, fresh=False)
         ids = [*(hit.id for hit in (*found.dense, *found.words)), *candidate.rulings]
         ids += [candidate.draft.replaces] if candidate.draft.replaces else []
         cosine = {hit.id: hit.score for hit in found.dense}
@@ -220,6 +221,8 @@ class SimilarFacts:
         owners: Collection[str],
         now: datetime,
         subjects: frozenset[str] = frozenset(),
+        *,
+        fresh: bool = True,
     ) -> Rankings:
         """Return the memories nearest to the text."""
         question = Question(
@@ -231,7 +234,7 @@ class SimilarFacts:
             subjects=subjects,
             limit=NEAR,
         )
-        return await self.search_index(question)
+        return await self.search_index(question, fresh=fresh)
 
 
 async def _names(connection: AsyncConnection, user: str) -> list[str]:

@@ -7,10 +7,10 @@ last stay, within so many bytes.
 
 import asyncio
 from collections import OrderedDict, defaultdict
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from memory.index import CHUNKS, Kind, Question, Rankings, stored_vectors
@@ -28,6 +28,8 @@ BIG = 10_000
 """Rows of an entry from which it is changed and searched in a thread: some 10 ms."""
 MOST_CHANGES = 1_000
 """An entry of which more has changed is read anew."""
+RECENT = timedelta(minutes=1)
+"""How long a search that may miss changes takes an entry as it is."""
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
@@ -42,6 +44,8 @@ class Loaded:
     """The number of the newest change at that moment."""
     at: datetime = LONG_AGO
     """The time for which it is right."""
+    writes: int = -1
+    """How many transactions this process had committed before it was read."""
     lacking: dict[str, Kind] = field(default_factory=dict)
     """The rows whose vectors are not known yet."""
     whole: bool = True
@@ -68,13 +72,15 @@ class Engine:
         """The bytes that all entries may take."""
         self._loaded: OrderedDict[str, Loaded] = OrderedDict()
 
-    async def search(self, *questions: Question) -> Rankings:
-        """Return the hits of all questions, which have one text and vector and differ in what they select."""
+    async def search(self, *questions: Question, fresh: bool = True) -> Rankings:
+        """Return the hits of all questions, which have one text and vector and differ in what they select.
+        Unless `fresh`, what others have changed after `Rankings.since` may be missing."""
         keys = keys_of(questions[0])
         if not keys:
             return Rankings()
         async with self._held(keys) as loaded:
-            since = await self._refresh(loaded, questions[0].now)
+            since = None if fresh else self._recent(loaded.values(), questions[0].now)
+            since = since or await self._refresh(loaded, questions[0].now)
             entries = {key: one.entry for key, one in loaded.items()}
             found = await _aside(max(map(len, entries.values())), rank, entries, questions)
             partial = any(one.lacking or not one.whole for one in loaded.values())
@@ -117,9 +123,21 @@ class Engine:
         while len(self._loaded) > len(keys) and self.bytes > self._memory:
             self._loaded.popitem(last=False)
 
+    def _recent(self, loaded: Collection[Loaded], now: datetime) -> Moment | None:
+        """Return the one state that these entries show, if it is recent and this process has not written."""
+        same = len({one.since for one in loaded}) == 1
+        if same and all(
+            one.writes == self._database.writes
+            and timedelta() <= now - one.at <= RECENT
+            and one.entry.ends > now.timestamp()
+            for one in loaded
+        ):
+            return next(iter(loaded)).since
+        return None
+
     async def _refresh(self, loaded: dict[str, Loaded], now: datetime) -> Moment:
         """Let the entries show what there is. Returns a state of the database after which they may not."""
-        reads: dict[str, Read] = {}
+        reads, writes = dict[str, Read](), self._database.writes
         for since in dict.fromkeys(one.since for one in loaded.values() if one.since is not None):
             keys = {key: one for key, one in loaded.items() if one.since == since}
             watched = [owner for key, one in keys.items() for owner in one.watched(key)]
@@ -131,6 +149,7 @@ class Engine:
         for key, one in loaded.items():
             if key not in reads or not await self._patch(key, one, reads[key], now):
                 await self._load(key, one, first, now)
+            one.writes = writes
         return first.moment
 
     async def _load(self, key: str, one: Loaded, since: Read, now: datetime) -> None:

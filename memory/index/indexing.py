@@ -51,9 +51,9 @@ class Indexing:
         self._woken = False
         self._task: asyncio.Task[None] | None = None
 
-    async def search(self, question: Question, *further: Question) -> Rankings:
+    async def search(self, question: Question, *further: Question, fresh: bool = True) -> Rankings:
         """Search for all questions, which have one text and vector; `further` ones add what the first had no
-        room for."""
+        room for. Unless `fresh`, the caller reads what has changed after `Rankings.since`."""
         if self.server and self._worker and keys_of(question):
             try:
                 if found := await self._search_server(self.server, self._worker, question, *further):
@@ -61,7 +61,7 @@ class Indexing:
                 self.wake()
             except (IndexUnavailable, EmbedderUnavailable) as error:
                 self.note_unavailable(error)
-        return await self.engine.search(question, *further)
+        return await self.engine.search(question, *further, fresh=fresh)
 
     async def _search_server(
         self, server: ServerIndex, worker: IndexWorker, *questions: Question

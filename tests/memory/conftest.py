@@ -237,8 +237,8 @@ class Stack:
         """From now on every search finds these facts, whoever asks."""
         search, hits = self.indexing.search, tuple(Ranked(lie.id, 1.0, "memory") for lie in lies)
 
-        async def lying(*questions: Question) -> Rankings:
-            found = await search(*questions)
+        async def lying(*questions: Question, **given: bool) -> Rankings:
+            found = await search(*questions, **given)
             return replace(found, dense=(*hits, *found.dense), words=(*hits, *found.words))
 
         self.indexing.search = lying  # type: ignore[method-assign]

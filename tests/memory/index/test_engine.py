@@ -331,6 +331,9 @@ async def test_others_run_while_an_entry_is_loaded_or_a_big_one_searched(
     question = Question(frozenset({"user:anna"}), stack.clock.now, text="fact")
     await engine.search(question)
     assert (before := ran) >= 300 // 256
+    monkeypatch.setattr(engine, "_refresh", None)
+    assert len((await engine.search(question, fresh=False)).words) == 50, "nothing is read again"
+    monkeypatch.undo()
     monkeypatch.setattr("memory.index.engine.BIG", 299)
     await engine.search(question)
     task.cancel()
