@@ -14,18 +14,16 @@ GROWS = "memories|messages|tasks|memory_owners|evidence|evidence_ids|hidden|acti
 GROWS += "|replacements|memory_aliases|memory_tags|memory_updates|speakers|vectors"
 SCAN = re.compile(rf"SCAN ({GROWS})\b(?! USING INDEX ix_)|Seq Scan on messages")
 
-Statements = list[tuple[str, Any]]
 
-
-def statements_of(stack: Stack) -> Statements:
+def statements_of(stack: Stack) -> list[Any]:
     """Return a list to which each statement is added that is executed, with what it is given."""
-    asked: Statements = []
+    asked: list[Any] = []
     listened = stack.database.engine.sync_engine, "before_cursor_execute"
     event.listen(*listened, lambda _, __, statement, given, *___: asked.append((statement, given)))
     return asked
 
 
-async def scans(stack: Stack, asked: Statements) -> list[str]:
+async def scans(stack: Stack, asked: list[Any]) -> list[str]:
     """Return where these statements read a table from one end to the other."""
     explain = "EXPLAIN QUERY PLAN" if stack.database.sqlite else "EXPLAIN"
     async with stack.database.read() as connection:
