@@ -35,7 +35,7 @@ async def test_every_page_is_there_in_its_part_and_says_what_is_missing(ana):
         assert re.findall('href="([^"]+)" aria-current', header) == [part]
     for missing in (
         "You can say",
-        "Nothing was said yet",
+        "There is no conversation yet",
         "Nothing is remembered yet",
         "no open task",
         "no document",
@@ -51,7 +51,7 @@ async def test_what_is_said_is_answered_and_stays_on_the_page(ana, pet):
     [memory] = await pet.memories.list(user="ana")
     fact = text_of(await ana.get(f"/memories/{memory.id}"))
     assert "You said this on" in fact
-    assert "What was decided: added, since nothing like it was known." in fact
+    assert "Decision: added, since no fact was like it." in fact
     page = text_of(await ana.get("/"))
     assert page.index("ana") < page.index("allergic to nuts")
     assert "Why this answer" in page
@@ -205,13 +205,13 @@ async def test_the_card_that_asks_what_to_forget_is_there_again_until_it_is_answ
     await pet.respond("I keep bees", user="ana", settle=True)
     for device in (ana, ask(person="ana")):
         page = await device.get("/")
-        assert "Shall this be forgotten" in page.text
+        assert "Forget this, with the messages that state it" in page.text
         assert "2 messages and 2 replies go with it" in text_of(page)
     [card] = re.findall(r'name="keep" value="([^"]+)"', page.text)
     await pet.conversations.keep_asked(card, user="ben")
-    assert "Shall this be forgotten" in (await ana.get("/")).text
+    assert "Forget this, with the messages that state it" in (await ana.get("/")).text
     await ana.post("/forget", data={"keep": card})
-    assert "Shall this be forgotten" not in (await ana.get("/")).text
+    assert "Forget this, with the messages that state it" not in (await ana.get("/")).text
     assert len(await pet.memories.list(user="ana")) == 2
 
     await pet.respond("please forget my bank PIN", user="ana")
@@ -367,7 +367,10 @@ async def test_files_are_uploaded(ana, pet):
 
 
 async def test_a_person_has_nothing_of_theirs_kept_and_takes_it_back(ana, pet):
-    for wanted, told, kept in (("no", "nothing is kept, as you want", 0), ("yes", "Keep nothing of mine", 2)):
+    for wanted, told, kept in (
+        ("no", "Nothing of what you say is kept, as you chose", 0),
+        ("yes", "Keep nothing of mine", 2),
+    ):
         await ana.post("/keep", data={"kept": wanted})
         assert told in text_of(await ana.get("/memories"))
         await pet.respond("hello", user="ana")
