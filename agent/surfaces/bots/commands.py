@@ -378,10 +378,8 @@ class Commands:
         last = next((trace for trace in found if trace.place == place and trace.said), None)
         if last is None:
             return Answer("I have recorded nothing of what you said here.")
-        if await traces.shows_places(last):
-            return Answer(
-                "I looked into channels where you wrote; whoever runs me can see what I read there."
-            )
+        if await traces.shows_others(last, await self._accounts(asker)):
+            return Answer("I read what others said elsewhere; whoever runs me can see what that was.")
         return trace_answer(await traces.get(last.id, now), last.short)
 
     async def _erase(self, linked: bool, asker: Asker, _: str) -> Answer:

@@ -23,7 +23,7 @@ from memory.errors import NotFound
 
 FIRST = "0.0"
 """The root span of the trace itself."""
-FROM_PLACES = "this trace shows what was read in places; whoever runs this server can open it"
+FROM_PLACES = "this trace shows what others said elsewhere; whoever runs this server can open it"
 MAX_DIFFERENCES = 100
 """Differences on a page."""
 
@@ -36,8 +36,9 @@ async def _whole(request: Request, id: str) -> TraceWithJobs:
     if not visitor.admin and found.trace.summary.user != visitor.user:
         raise NotFound(f"there is no trace {id[:100]!r}")
     if not visitor.admin:
+        accounts = await request.app.state.pet.people.accounts(user=visitor.user) if visitor.user else []
         for one in (found.trace, *found.jobs):
-            if await request.app.state.traces.shows_places(one.summary):
+            if await request.app.state.traces.shows_others(one.summary, accounts):
                 raise NotFound(FROM_PLACES)
     return found
 

@@ -28,7 +28,7 @@ from memory.errors import NotFound
 from memory.sql.engine import Database
 from memory.sql.hidden import is_not_to_be_shown
 from memory.sql.memories.store import MemoryStore
-from memory.sql.messages.reply_sources import said_in_places
+from memory.sql.messages.reply_sources import stated_by_others
 from memory.sql.messages.transcript import Transcript
 from memory.sql.tables import trace_bodies, trace_rows, traces
 from memory.sql.tables.columns import as_uuid
@@ -103,15 +103,16 @@ class Traces:
             found |= {row.trace for row in await self.database.rows(query)}
         return len(found)
 
-    async def shows_places(self, about: Summary) -> bool:
-        """Return whether the trace of a private turn shows what other people stated in places. The person may
-        no longer read there, so only the operator reads the trace."""
+    async def shows_others(self, about: Summary, accounts: ShortTexts = ()) -> bool:
+        """Return whether the trace of something private shows what others stated, in places or on accounts
+        that are not linked any more; `accounts` are linked. The person may read it there no longer, so only
+        the operator reads it here."""
         if about.place or about.user is None:
             return False
         shown = select(as_uuid(trace_rows.c.row_id).label("id"))
         shown = shown.join(traces, traces.c.seq == trace_rows.c.trace).where(traces.c.id == about.id)
         ids = [row.id for row in await self.database.rows(shown)]
-        return bool(await said_in_places(self.database, ids, about.user))
+        return bool(await stated_by_others(self.database, ids, (about.user, *accounts)))
 
     async def forget(self, ids: ShortTexts) -> int:
         """Empty the traces that show one of these rows. Times, tokens and outcomes stay. Returns how many

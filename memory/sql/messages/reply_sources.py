@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import BindParameter, ColumnElement, bindparam, exists, func, select, union
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from memory.audience import Audience, Place, user_key
+from memory.audience import GLOBAL, Audience, Place, user_key
 from memory.records import Message
 from memory.sql.engine import Database
 from memory.sql.hidden import TASK_IS_HIDDEN, link_is_hidden, parts
@@ -83,22 +83,22 @@ async def note_answer(connection: AsyncConnection, reply: Message, user: str, pl
     await record(connection, reply.id, await connection.scalars(asked), "answered")
 
 
-async def said_in_places(database: Database, ids: Collection[str], user: str) -> set[str]:
-    """Return those of these messages and memories that others than the user told in places."""
-    placed, theirs = memory_owners.alias("placed").c, memory_owners.alias("theirs").c
-    found = set[str]()
+async def stated_by_others(database: Database, ids: Collection[str], people: Collection[str]) -> set[str]:
+    """Return those of these messages and memories that others than these accounts stated, in a place or on
+    another account. What is everybody's is nobody else's."""
+    link, theirs, found = memory_owners.c, memory_owners.alias("theirs").c, set[str]()
+    own = theirs.owner.in_([*map(user_key, people), GLOBAL])
     for part in parts(ids):
-        said = select(messages.c.id).where(messages.c.id.in_(part), messages.c.place != "")
-        own = exists().where(theirs.memory_id == placed.memory_id, theirs.owner == user_key(user))
-        told = select(placed.memory_id).where(placed.memory_id.in_(part), placed.owner.startswith("place:"))
-        both = said.where(messages.c.user_id != user).union(told.where(~own))
-        found |= {row[0] for row in await database.rows(both)}
+        said = select(messages.c.id).where(messages.c.id.in_(part), messages.c.user_id.not_in(people))
+        facts = select(link.memory_id).where(link.memory_id.in_(part))
+        facts = facts.where(~exists().where(theirs.memory_id == link.memory_id, own))
+        found |= {row[0] for row in await database.rows(said.union(facts))}
     return found
 
 
 async def recounting(database: Database, replies: Collection[str], user: str) -> set[str]:
-    """Return those of these private replies to the user that were written from what others said in places."""
+    """Return those of these private replies to the user that were written from what others stated."""
     rests = select(rests_on).where(rests_on.c.derived_id.in_(replies), rests_on.c.how == "found")
     rows = await database.rows(rests) if replies else []
-    elsewhere = await said_in_places(database, {row.source_id for row in rows}, user)
-    return {row.derived_id for row in rows if row.source_id in elsewhere}
+    others = await stated_by_others(database, {row.source_id for row in rows}, [user])
+    return {row.derived_id for row in rows if row.source_id in others}

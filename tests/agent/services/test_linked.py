@@ -131,3 +131,16 @@ async def test_a_reply_of_another_account_goes_with_what_it_tells(
     [boat] = await pet.memories.list(user=DISCORD)
     await pet.memories.forget(boat.id, user=DISCORD)
     assert f"{BOAT}." not in str(await pet.conversations.messages(user=SLACK))
+
+
+async def test_a_trace_of_what_another_account_told_opens_while_they_are_linked(
+    pet: Companion, model: AnsweringModel
+) -> None:
+    await link(pet)
+    model.answers = [tool_call("search_memories", query="boat"), f"{BOAT}."]
+    await pet.respond("How is my boat called?", user=SLACK, settle=True)
+    await pet.settle()
+    [trace, *_] = [one for one in await pet.traces.list() if one.user == SLACK]
+    assert not await pet.traces.shows_others(trace, await pet.people.accounts(user=SLACK))
+    await pet.people.unlink(user=SLACK)
+    assert await pet.traces.shows_others(trace, await pet.people.accounts(user=SLACK))

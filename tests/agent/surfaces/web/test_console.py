@@ -457,7 +457,7 @@ async def test_a_trace_of_what_was_read_in_a_place_does_not_open_to_the_person(o
         for path in ("", "/json", "/markdown", "/why?text=zagavok"):
             answer = await ana.get(f"/traces/{read.trace_id}{path}")
             assert (answer.status_code, "I planted" in answer.text) == (404, False)
-        assert "was read in places" in text_of(await ana.get(f"/traces/{read.trace_id}"))
+        assert "what others said elsewhere" in text_of(await ana.get(f"/traces/{read.trace_id}"))
         assert (await ana.get(f"/traces/{other.trace_id}")).status_code == 200
 
 
