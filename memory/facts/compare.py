@@ -194,6 +194,9 @@ def only_recalls(new: str, stored: str, said: str, aside: Collection[str] = ()) 
     words = [_words(text) for text in (new, stored, said)]
     if _denials(words[0]) ^ _denials(words[1]) or _scripts(new).isdisjoint(_scripts(said)):
         return False
+    values = {word.casefold() for word in _words(without_names(new, aside))[1:] if _is_value(word)}
+    if not values <= {word.casefold() for word in words[1]}:
+        return False
     spoken = spoken_sentences(said)
     if not stated.isdisjoint(_telling(" ".join(spoken))):
         return False
@@ -257,6 +260,11 @@ def _is_unspaced(word: str) -> bool:
 
 def _tells(word: str) -> bool:
     return not (word.isascii() and word.islower()) or word not in _SILENT
+
+
+def _is_value(word: str) -> bool:
+    """Return whether a word is a number, a sign, or a name by its capital."""
+    return _is_number(word) or _is_sign(word) or word != word.lower()
 
 
 def _is_number(word: str) -> bool:

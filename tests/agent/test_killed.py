@@ -18,6 +18,7 @@ TALKATIVE = Path(__file__).parent.parent / "doubles" / "talkative.py"
 NAMES = ["Iris", "Noor", "Otto", "Pia", "Quin", "Rosa", "Sven", "Tara", "Udo", "Vera"]
 
 Rows = Callable[..., list[dict[str, Any]]]
+Act = Callable[[], object]
 
 
 def told(number: int) -> str:
@@ -61,18 +62,21 @@ async def _check(home: Path, ids: list[str], memories: set[str]) -> None:
         assert set(ids) <= written.keys()
 
 
-async def test_killed_in_the_middle_of_many_turns(home: Path, server: ScriptedServer, rows: Rows) -> None:
+async def test_killed_in_the_middle_of_many_turns(
+    home: Path, server: ScriptedServer, rows: Rows, end_claims: Act
+) -> None:
     server.script(*[answer(f"Reply {number}", {"content": told(number)}) for number in range(500)])
 
     async with talking(home, server.url, "go on") as process:
         ids = await _acknowledged(process, 12)
 
     assert len(ids) == len(set(ids)) == 12
+    end_claims()
     await _check(home, ids, {told(number) for number in range(12)})
 
 
 async def test_killed_between_the_reply_and_what_comes_after_it(
-    home: Path, server: ScriptedServer, rows: Rows
+    home: Path, server: ScriptedServer, rows: Rows, end_claims: Act
 ) -> None:
     server.script(answer("Reply", {"content": told(0)}, {"content": told(1)}))
 
@@ -82,11 +86,14 @@ async def test_killed_between_the_reply_and_what_comes_after_it(
         assert [draft["content"] for draft in json.loads(work["payload"])["drafts"]] == [told(0), told(1)]
         assert rows("SELECT * FROM memories") == []
 
+    end_claims()
     await _check(home, ids, {told(0), told(1)})
     await _check(home, ids, {told(0), told(1)})
 
 
-async def test_killed_while_the_model_thinks(home: Path, server: ScriptedServer, rows: Rows) -> None:
+async def test_killed_while_the_model_thinks(
+    home: Path, server: ScriptedServer, rows: Rows, end_claims: Act
+) -> None:
     server.script(answer("Reply 0", {"content": told(0)}), Hang())
 
     async with talking(home, server.url, "go on") as process:
@@ -100,6 +107,7 @@ async def test_killed_while_the_model_thinks(home: Path, server: ScriptedServer,
         "Reply 0",
         "Story 1",
     ], "what was heard is there, unanswered"
+    end_claims()
     await _check(home, ids, {told(0)})
 
 

@@ -220,6 +220,8 @@ TEA, HOME = "Ana likes tea", "Ana lives in Lyon"
             False,
         ),
         ("מה שלומך?", "Ana is fond of tea", TEA, False),
+        ("Yes, both.", "Ana's friend Noor lives at number 1", "Ana's friend Iris lives at number 1", False),
+        ("Yes, both.", "Ana's friend Iris lives at number 2", "Ana's friend Iris lives at number 1", False),
     ],
 )
 def test_only_what_the_speakers_words_do_not_give_is_recalled(
