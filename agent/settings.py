@@ -48,10 +48,8 @@ RENAMED = {
 }
 """Settings by their former names."""
 GONE = frozenset(
-    (
-        "half_life_days http_max_body summary_budget summary_reread prompt_facts consolidate_tokens "
-        "unimportant purge_minutes upkeep_per_hour reranker traces_url"
-    ).split()
+    {"http_max_body", "summary_budget", "summary_reread", "prompt_facts", "consolidate_tokens", "unimportant"}
+    | {"purge_minutes", "upkeep_per_hour", "reranker", "traces_url"}
 )
 """Settings that nobody set."""
 
@@ -278,6 +276,9 @@ class Settings(BaseSettings):
     model that does not look things up."""
     importance_floor: Annotated[float, Field(ge=0, le=1)] = 0.3
     """Facts of less importance are not kept. Raise it where trifles are remembered."""
+    half_life_days: Annotated[float, Field(gt=0)] | None = None
+    """After so many days without being said or recalled, a memory's score is halved; use slows the decay.
+    Unset: age does not matter. Set it where old facts crowd out new ones."""
     judge: bool = True
     """Let a model rule on facts that may repeat or contradict each other: in the consolidation call, and in a
     call of its own for facts that come from elsewhere. Unset, it rules only where a model consolidates. Off:

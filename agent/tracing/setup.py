@@ -62,7 +62,7 @@ def redaction_of(settings: Settings) -> Redaction:
 REACH_A_TURN = (
     *("mode", "memory", "max_turns", "history_messages", "history_budget", "context_budget"),
     *("knowledge_budget", "knowledge_first", "embedder"),
-    *("importance_floor", "judge", "consolidate", "consolidate_model", "images", "api"),
+    *("importance_floor", "half_life_days", "judge", "consolidate", "consolidate_model", "images", "api"),
     *("structured", "provider"),
 )
 """The settings that change what a turn or the work after it does, besides the model and the persona. How long

@@ -185,6 +185,7 @@ def _components(
             indexing=sync,
             clock=clock,
             conversations=summaries,
+            half_life=days(settings.half_life_days),
             count=figures.count,
         ),
         similar=similar,

@@ -86,6 +86,8 @@ class Candidate(NamedTuple):
     subjects: tuple[str, ...] = ()
     importance: float = DEFAULT_IMPORTANCE
     """From 0.0 to 1.0, for memories."""
+    uses: int = 0
+    last_accessed_at: datetime | None = None
     conversation: str = ""
     seq: int = 0
     """The position of a message; those of one conversation increase."""
@@ -98,6 +100,7 @@ def rank(
     now: datetime,
     *,
     full: Mapping[str, float] = MappingProxyType({}),
+    half_life: timedelta | None = None,
     answered: frozenset[str] = frozenset(),
     tags: frozenset[str] = frozenset(),
 ) -> list[tuple[str, float]]:
@@ -105,8 +108,9 @@ def rank(
     is.
 
     `full` has for a lane the score of a text that fits the question wholly. Ids in the lanes that are no
-    candidates are ignored. In the conversations that were `answered` a reply stands between two messages of
-    one exchange. The question names the facts that bear one of the `tags`.
+    candidates are ignored. With `half_life`, scores decay with age. In the conversations that were `answered`
+    a reply stands between two messages of one exchange. The question names the facts that bear one of the
+    `tags`.
     """
     span = time_span(question, now)
     about = _about(question, candidates) | {
@@ -126,6 +130,7 @@ def rank(
         whole = _matched(id_, candidate, lane_scores, share) + named + WHEN * then
         best = max(best, whole)
         if factor * whole >= WEAK * most:
+            factor *= decay(candidate, now, half_life) if half_life else 1.0
             scores[id_] = min(1.0, whole / most * factor)
     if not about and best < NOTHING * most:
         return _ordered(dict.fromkeys(candidates, 0.0), candidates)
@@ -167,6 +172,14 @@ def is_fragment(candidate: Candidate) -> bool:
     if candidate.kind != "message" or len(text) > LONGEST_FRAGMENT:
         return False
     return sum(len(word) if word[0] >= "\u2e80" else 1 for word in _WORD.findall(text)) < 2
+
+
+def decay(candidate: Candidate, now: datetime, half_life: timedelta) -> float:
+    """Return the factor of age: 1.0 now, halved with each half-life since the last statement or recall, which
+    uses prolong."""
+    since = max(candidate.created_at, candidate.last_accessed_at or candidate.created_at)
+    age = max(now - since, timedelta(0))
+    return float(0.5 ** (age / (half_life * (1.0 + math.log2(1 + candidate.uses)))))
 
 
 def _matched(

@@ -10,7 +10,7 @@ The index proposes, SQL decides: the row of every hit is read again for this aud
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import zip_longest
 from typing import Any
 
@@ -86,6 +86,7 @@ class Recall:
     indexing: Indexing
     clock: Callable[[], datetime]
     conversations: ConversationSummaries
+    half_life: timedelta | None = None
     count: Callable[[str, Mapping[str, int]], None] = lambda *_: None
     _recalled: set[str] = field(default_factory=set, init=False)
     """The ids of memories that were found since `note_uses`."""
@@ -222,6 +223,7 @@ class Recall:
             lanes |= {window: lanes[entry] for window, entry in ENTRY_OF.items()}
         shape: dict[str, Any] = {
             "full": self._full(rankings.rarity),
+            "half_life": self.half_life,
             "answered": frozenset(reply.conversation_id for reply in replies.values()),
         }
         candidates = {id: row.candidate for id, row in rows.items()}

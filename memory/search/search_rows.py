@@ -58,6 +58,8 @@ def fact_row(memory: Memory) -> SearchRow:
         memory.created_at,
         subjects=memory.subjects,
         importance=memory.importance,
+        uses=memory.uses,
+        last_accessed_at=memory.last_accessed_at,
     )
     return SearchRow(candidate, memory)
 

@@ -29,6 +29,7 @@ SETTINGS: dict[str, tuple[Any, str]] = {
     "context_budget": (Budget(300), "→"),
     "knowledge_budget": (Budget(300), "→"),
     "knowledge_first": (True, "→"),
+    "half_life_days": (30.0, "unset → 30.0"),
     "judge": (False, "→"),
     "consolidate": ("plain", "unset → plain"),
     "consolidate_model": ("small", "unset → small"),

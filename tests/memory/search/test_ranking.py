@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from memory.search.ranking import Candidate, rank
+from memory.search.ranking import Candidate, decay, rank
 
 NOW = datetime(2026, 11, 21, 15, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -185,6 +185,21 @@ def test_of_two_facts_of_one_thing_the_newer_comes_first() -> None:
     }
     lanes = {"words": [("before", 2.0), ("now", 1.9), ("other", 1.7)]}
     assert order("how many hens", lanes, found) == ["now", "other", "before"]
+
+
+def test_scores_fade_with_age_only_where_asked_and_use_slows_it() -> None:
+    found = {"old": message(days_ago=100), "new": message(days_ago=1)}
+    lanes = {"words": [("old", 2.0), ("new", 1.9)]}
+    assert [i for i, _ in rank("x", lanes, found, NOW)] == ["old", "new"]
+    assert [i for i, _ in rank("x", lanes, found, NOW, half_life=30 * DAY)] == ["new", "old"]
+    assert [decay(message(days_ago=days), NOW, 30 * DAY) for days in (0, -1, 60)] == [
+        1,
+        1,
+        pytest.approx(0.25),
+    ]
+    plain = fact("Ann skis", days_ago=60)
+    assert decay(plain._replace(uses=1), NOW, 30 * DAY) == pytest.approx(0.5)
+    assert decay(plain._replace(last_accessed_at=NOW - 30 * DAY), NOW, 30 * DAY) == pytest.approx(0.5)
 
 
 def test_what_matches_weakly_is_no_hit() -> None:
