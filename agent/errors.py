@@ -1,4 +1,15 @@
-"""The errors of the agent. `memory.errors` has `HachiError`, at the root of all, and the errors of memory."""
+"""The errors of the agent. `memory.errors` has `HachiError`, the root of all.
+
+HachiError
+├── SettingsError
+├── BadInput
+├── GuardrailTripped
+├── ModelError
+│   ├── ModelUnavailable
+│   ├── ModelRejected
+│   └── AnswerMisfit
+└── memory.errors.MemoryFault
+"""
 
 from memory.errors import HachiError
 

@@ -1,5 +1,13 @@
-"""`HachiError`, the root of every error that Hachi raises, and the errors of memory; `agent.errors` has the
-rest."""
+"""The errors of memory, and `HachiError`, the root of all; `agent.errors` has the rest.
+
+HachiError
+└── MemoryFault
+    ├── StoreUnavailable
+    ├── IndexUnavailable
+    ├── EmbedderUnavailable
+    ├── NotFound
+    └── NotOpen
+"""
 
 from memory.text import one_line
 

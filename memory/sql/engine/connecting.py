@@ -1,6 +1,8 @@
 """Makes SQLAlchemy's engine for a database: SQLite's file, or a PostgreSQL server by its URL."""
 
 import importlib
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,8 @@ from sqlalchemy import event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DisconnectionError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.pool import AsyncAdaptedQueuePool
+from sqlalchemy.util.queue import Empty
 
 from memory.errors import StoreUnavailable, how_to_install
 from memory.sql.engine.errors import explain
@@ -26,6 +30,8 @@ POOL = {
     "pool_use_lifo": True,  # a connection keeps its statements and pages: most of the time few are used
 }
 """Connections stay open: opening one takes longer than most transactions."""
+FULL_SECONDS = 1.0
+"""How long no new connection is tried once the server had none left."""
 STATEMENTS = 64
 """The most compiled statements that a connection to SQLite keeps, at some 10 kB each. A turn uses 40."""
 PREPARED = 250
@@ -36,6 +42,30 @@ _ISOLATION = "SET default_transaction_isolation = 'read committed'"
 
 Engine = tuple[AsyncEngine, str]
 """With the database's name in messages."""
+
+
+class NoneLeft(StoreUnavailable):
+    """The server has no connection left for us."""
+
+
+class _Queue(AsyncAdaptedQueuePool):
+    """Has whoever finds no connection, as the server has none left, wait for one of those that are open."""
+
+    _full_until = 0.0
+
+    def _do_get(self) -> Any:
+        give_up = time.monotonic() + self._timeout
+        while True:
+            now = time.monotonic()
+            if now >= self._full_until or now > give_up:
+                try:
+                    return super()._do_get()
+                except NoneLeft:
+                    if now > give_up:
+                        raise
+                    self._full_until = now + FULL_SECONDS
+            with suppress(Empty):
+                return self._pool.get(True, FULL_SECONDS)
 
 
 def engine_for(url: str | None, home: Path, setting: str) -> Engine:
@@ -81,6 +111,8 @@ def _postgresql(url: URL) -> Engine:
             except BaseException:
                 made.terminate()
                 raise
+        except asyncpg.TooManyConnectionsError as error:
+            raise NoneLeft(explain(error, where)) from error
         except (asyncpg.PostgresError, asyncpg.InterfaceError, ValueError) as error:
             raise StoreUnavailable(explain(error, where)) from error
         return made
@@ -89,6 +121,7 @@ def _postgresql(url: URL) -> Engine:
         "postgresql+asyncpg://",
         async_creator=connection,
         connect_args={"prepared_statement_cache_size": PREPARED},
+        poolclass=_Queue,
         **POOL | {"pool_size": most},
     )
     event.listen(engine.sync_engine, "checkout", _refuse_closed)

@@ -326,6 +326,14 @@ async def test_a_server_that_goes_away_is_told_and_found_again(on_server: Databa
     assert await names(on_server) == ["anna"]
 
 
+async def test_only_a_write_puts_its_statements_into_one_transaction(on_server: Database) -> None:
+    began = sa.text("SELECT now()")  # of the transaction
+    async with on_server.read() as connection:
+        assert await connection.scalar(began) < await connection.scalar(began)
+    async with on_server.write() as connection:
+        assert await connection.scalar(began) == await connection.scalar(began)
+
+
 async def test_more_at_once_than_there_are_connections_is_told(on_server: Database) -> None:
     on_server.engine.pool._timeout = 0.05  # type: ignore[attr-defined]
     held = asyncio.Event()
@@ -343,10 +351,30 @@ async def test_more_at_once_than_there_are_connections_is_told(on_server: Databa
     assert await names(on_server) == []
 
 
-async def test_a_server_without_a_connection_left_is_told(server: Server, tmp_path: Path) -> None:
-    await server.run("CREATE ROLE few LOGIN CONNECTION LIMIT 0")
-    full = await fault((await server.new()).replace("//postgres:", "//few:"), tmp_path)
-    assert "the server has no connection left; raise its max_connections" in full
+async def test_whoever_finds_the_server_full_waits_for_a_connection_of_this_process(
+    server: Server, tmp_path: Path, several_connections: None
+) -> None:
+    await server.run("CREATE ROLE few LOGIN CONNECTION LIMIT 3", "CREATE DATABASE test_few OWNER few")
+    url = server.url("test_few").replace("//postgres:", "//few:")
+    database = Database.connect(url, tmp_path)
+    await database.migrate()
+
+    async def turn(number: int) -> None:
+        for step in range(3):
+            await add_user(database, f"{number}-{step}")
+            assert f"{number}-{step}" in await names(database)
+
+    await asyncio.gather(*(turn(number) for number in range(60)))
+    assert len(await names(database)) == 180
+    other = Database.connect(url, tmp_path)
+    other.engine.pool._timeout = 0.05  # type: ignore[attr-defined]
+    with pytest.raises(
+        StoreUnavailable, match="the server has no connection left; raise its max_connections"
+    ):
+        await names(other)
+    await database.close()
+    assert len(await names(other)) == 180, "a place has become free"
+    await other.close()
 
 
 async def test_the_url_says_how_many_connections_a_process_takes(server: Server, tmp_path: Path) -> None:
