@@ -20,7 +20,7 @@ MAX_CONTENT = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class NewMemory:
     """A proposed memory from the model or a caller, before any decision."""
 
     content: str
@@ -63,12 +63,12 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The result of remembering one draft, and its reason."""
+    """The result of remembering one new memory, and its reason."""
 
     content: str
     action: Action
     id: str | None
-    """The id of the memory that states the fact now; None if the draft was dropped."""
+    """The id of the memory that states the fact now; None if it was dropped."""
     reason: str
     target_id: str | None = None
     """The id of the older memory that was replaced, merged into or found to state the fact already."""

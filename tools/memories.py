@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from memory.errors import NotFound, StoreUnavailable
 from memory.process.spans import note_rows
-from memory.records import DEFAULT_IMPORTANCE, Decision, Draft, Memory, MemoryType, Task
+from memory.records import DEFAULT_IMPORTANCE, Decision, Memory, MemoryType, NewMemory, Task
 from memory.text import one_line, tags
 from memory.text.short_ids import SHORT_ID, read_id, short_ids
 from memory.text.ttl import read_ttl
@@ -118,12 +118,12 @@ async def remember(
         raise TryAgain(
             "content: this is a sentence of your instructions; pass what the person said, if anything"
         )
-    draft = Draft(content, subjects, ttl, type, importance)
+    new_memory = NewMemory(content, subjects, ttl, type, importance)
     if replaces is not None:
         old = await _corrected(turn, replaces)
-        draft = replace(draft, replaces=old.id)
-        await _ask_again(turn, turn.user, draft, old)
-    [decision] = await stored(lambda: turn.writer.remember([draft], turn.origin()))
+        new_memory = replace(new_memory, replaces=old.id)
+        await _ask_again(turn, turn.user, new_memory, old)
+    [decision] = await stored(lambda: turn.writer.remember([new_memory], turn.origin()))
     turn.decisions.append(decision)
     answer = _decided(decision)
     if not read_ttl(ttl).understood:
@@ -141,11 +141,11 @@ async def _corrected(turn: TurnContext, written: str) -> Memory:
         ) from error
 
 
-async def _ask_again(turn: TurnContext, user: str, draft: Draft, old: Memory) -> None:
+async def _ask_again(turn: TurnContext, user: str, new_memory: NewMemory, old: Memory) -> None:
     """Raise TryAgain with the old fact's text, once, if the two have nothing in common: the id may be
     wrong."""
-    asked = (old.id, draft.content)
-    if asked in turn.asked_again or await turn.writer.similar.related(draft, old, user):
+    asked = (old.id, new_memory.content)
+    if asked in turn.asked_again or await turn.writer.similar.related(new_memory, old, user):
         return
     turn.asked_again.add(asked)
     raise TryAgain(

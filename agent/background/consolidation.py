@@ -38,7 +38,7 @@ from memory.people import check_ins
 from memory.people.due_dates import read_time
 from memory.people.profile_entries import Entry
 from memory.process.spans import note, note_rows, span
-from memory.records import Decision, Draft
+from memory.records import Decision, NewMemory
 from memory.sql.jobs.job import Job
 from memory.sql.messages.message_rows import Line, missing
 from memory.sql.messages.summaries import Written
@@ -259,8 +259,8 @@ class Consolidation:
         )
         replaces = named.corrected.get(fact.number)
         origin = replace(origin, confirmed=frozenset(filter(None, [replaces])))
-        draft = Draft(fact.text, fact.tags, fact.ttl, importance=fact.importance, replaces=replaces)
-        [decision] = await self.parts.writer.remember([draft], origin, named.on_new.get(fact.number, {}))
+        new_memory = NewMemory(fact.text, fact.tags, fact.ttl, importance=fact.importance, replaces=replaces)
+        [decision] = await self.parts.writer.remember([new_memory], origin, named.on_new.get(fact.number, {}))
         return decision
 
     async def _update_tasks(

@@ -15,7 +15,7 @@ from agent.models.choice.choose import ChosenModel
 from agent.models.fact_judge import judge
 from memory.facts.decide import Ruling
 from memory.facts.similar import Doubt, SimilarFacts
-from memory.records import Draft, Memory
+from memory.records import Memory, NewMemory
 from memory.text.short_ids import SHORT_ID, read_id
 
 log = logging.getLogger("hachi.consolidation")
@@ -84,8 +84,8 @@ async def confirmed_rulings(
     named = AnswerRulings.of(reading, answer)
     known: dict[str, Memory] = {fact.id: fact for fact in reading.facts}
     doubts: dict[Pair, Doubt] = {}
-    for pair, draft, user, doubt in _replacements(reading, answer, named, known):
-        if not await similar.related(draft, known[pair[1]], user):
+    for pair, new_memory, user, doubt in _replacements(reading, answer, named, known):
+        if not await similar.related(new_memory, known[pair[1]], user):
             doubts[pair] = doubt
     if chosen is None or not doubts:
         return named
@@ -104,7 +104,7 @@ def _replacements(
     answer: ConsolidationAnswer,
     named: AnswerRulings,
     known: Mapping[str, Memory],
-) -> Iterator[tuple[Pair, Draft, str, Doubt]]:
+) -> Iterator[tuple[Pair, NewMemory, str, Doubt]]:
     for fact in answer.new_facts:
         lines = reading.sources(fact.messages)
         ended = {old for old, how in named.on_new.get(fact.number, {}).items() if how == "replaces"}
@@ -112,9 +112,9 @@ def _replacements(
         for old in sorted(ended) if lines else ():
             said_at = lines[-1].message.sent_at
             doubt = Doubt(known[old].content, known[old].created_at, fact.text, said_at)
-            yield (f"#{fact.number}", old), Draft(fact.text, fact.tags), lines[-1].user, doubt
+            yield (f"#{fact.number}", old), NewMemory(fact.text, fact.tags), lines[-1].user, doubt
     for new, old, ruling in named.on_stored:
         if ruling == "replaces":
             one, other = known[new], known[old]
             doubt = Doubt(other.content, other.created_at, one.content, one.created_at)
-            yield (new, old), Draft(one.content, one.subjects), one.user_id, doubt
+            yield (new, old), NewMemory(one.content, one.subjects), one.user_id, doubt

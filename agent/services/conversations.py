@@ -183,7 +183,9 @@ class ConversationService:
         messages = await self.import_messages(parsed.messages, user=user, place=where, progress=progress)
         stated = {origin.message_id or "" for _, origin in parsed.memories}
         gone = await hidden_in(self.parts.database, stated)
-        facts = [(draft, origin) for draft, origin in parsed.memories if origin.message_id not in gone]
+        facts = [
+            (new_memory, origin) for new_memory, origin in parsed.memories if origin.message_id not in gone
+        ]
         decisions = await remember_many(self.parts.writer, facts, progress)
         new = sum(decision.action in ("add", "replace") for decision in decisions)
         await self.parts.sync.try_to_catch_up()

@@ -39,7 +39,7 @@ from agent.types.meanings import (
     MemoryChanges,
     audience_of,
     bound_of,
-    draft_of,
+    new_memory_of,
     place_of_correction,
     position_of,
     require_consent,
@@ -54,7 +54,6 @@ from memory.index import KINDS
 from memory.records import (
     DEFAULT_IMPORTANCE,
     Decision,
-    Draft,
     ForgetCandidate,
     ForgetKind,
     Forgotten,
@@ -62,6 +61,7 @@ from memory.records import (
     HitKind,
     Memory,
     MemoryUpdate,
+    NewMemory,
 )
 from memory.text.ttl import describe
 from tools.failures import TryAgain
@@ -158,12 +158,12 @@ class MemoryService(ListService):
         """Remember one fact. It is stored when this returns. `said_at` is the time of a fact from the past.
         With `everybody` all users may read it. `author` is the user's display name, as in `respond`. Raises
         BadInput for a value that cannot be used."""
-        draft = Draft(content, (*subjects,), ttl, type, importance, replaces)
-        return await self._note(draft, user, place_of(place), said_at, everybody, author)
+        new_memory = NewMemory(content, (*subjects,), ttl, type, importance, replaces)
+        return await self._note(new_memory, user, place_of(place), said_at, everybody, author)
 
     async def _note(
         self,
-        draft: Draft,
+        new_memory: NewMemory,
         user: str,
         where: Place,
         said_at: datetime | None = None,
@@ -182,7 +182,7 @@ class MemoryService(ListService):
             stated_now=said_at is None,
             everybody=everybody,
         )
-        [decision] = await self.parts.writer.remember([draft], origin)
+        [decision] = await self.parts.writer.remember([new_memory], origin)
         return decision
 
     async def remember_many(
@@ -196,10 +196,12 @@ class MemoryService(ListService):
         `ttl`, `type` and `importance`. The decisions are the same as one by one; without a model, thousands a
         second. They are stored when this returns. Raises BadInput for a value that cannot be used, before
         anything is stored."""
-        drafts = [draft_of(fact) for fact in facts]
+        new_memories = [new_memory_of(fact) for fact in facts]
         await self.erasure.finished(user)
         origin = Provenance(user, self.parts.clock(), place_of(place), source="note", stated_now=True)
-        decisions = await remember_many(self.parts.writer, [(draft, origin) for draft in drafts])
+        decisions = await remember_many(
+            self.parts.writer, [(new_memory, origin) for new_memory in new_memories]
+        )
         await self.parts.sync.try_to_catch_up()
         return decisions
 
@@ -229,8 +231,8 @@ class MemoryService(ListService):
             **changes,
         }
         stated = {name: fields.pop(name) for name in HOW_STATED if name in fields}
-        draft = Draft(content, replaces=old.id, for_good=True, **fields)
-        return await self._note(draft, user, place_of_correction(old, user, place_of(place)), **stated)
+        new_memory = NewMemory(content, replaces=old.id, for_good=True, **fields)
+        return await self._note(new_memory, user, place_of_correction(old, user, place_of(place)), **stated)
 
     async def forget(
         self,

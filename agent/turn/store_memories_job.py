@@ -12,7 +12,7 @@ from agent.types import TurnRequest
 from memory.audience import Place
 from memory.facts.candidate import Provenance
 from memory.process.breaker import NotNow
-from memory.records import Draft, Hit
+from memory.records import Hit, NewMemory
 from memory.sql.hidden import hidden_among, undoable_until
 from memory.sql.jobs.job import Job
 from memory.sql.tables import memories, messages
@@ -22,7 +22,7 @@ STORE_MEMORIES = "store_memories"
 
 
 def store_memories_payload(
-    drafts: Sequence[Draft],
+    drafts: Sequence[NewMemory],
     incoming: TurnRequest,
     message_id: str | None,
     hits: Sequence[Hit],
@@ -44,7 +44,7 @@ def store_memories_payload(
 
 async def read_store_memories(
     job: Job, connection: AsyncConnection, now: datetime
-) -> tuple[list[Draft], Provenance] | None:
+) -> tuple[list[NewMemory], Provenance] | None:
     """Read the payload of `store_memories_payload`, with what it names. None where something that the model
     was shown is hidden, or was said and is gone: what it wrote may repeat that. A memory that is gone has
     expired; with a forgotten one the job goes. Raises NotNow while that can be undone."""
@@ -76,7 +76,7 @@ async def read_store_memories(
         ),
         shown=frozenset(payload["shown"]),
     )
-    drafts = [Draft(**draft | {"subjects": tuple(draft["subjects"])}) for draft in payload["drafts"]]
+    drafts = [NewMemory(**draft | {"subjects": tuple(draft["subjects"])}) for draft in payload["drafts"]]
     return drafts, origin
 
 

@@ -27,7 +27,7 @@ from agent.types.checks import read_fields
 from memory.audience import GLOBAL, PRIVATE, Audience, Place, user_key
 from memory.errors import NotFound
 from memory.people.due_dates import read_due
-from memory.records import Draft, Memory
+from memory.records import Memory, NewMemory
 from memory.sql.memories.store import tellers
 
 if TYPE_CHECKING:
@@ -58,13 +58,13 @@ class MemoryChanges(FactFields, total=False):
 
 
 HOW_STATED = ("said_at", "everybody", "author")
-"""The fields of a change that say how it was stated; the others are the draft's."""
+"""The fields of a change that say how it was stated; the others are the memory's."""
 
 
-def draft_of(given: Mapping[str, Any]) -> Draft:
+def new_memory_of(given: Mapping[str, Any]) -> NewMemory:
     if "content" not in given:
         raise BadInput("content: it is missing; write the fact as a sentence")
-    return Draft(**read_fields(NewFact, given))
+    return NewMemory(**read_fields(NewFact, given))
 
 
 def due_of(text: str | datetime | None, zone: tzinfo | None, now: datetime) -> "Due":

@@ -21,7 +21,7 @@ from memory.facts.refusal import refusal
 from memory.facts.writer import FactWriter
 from memory.index.embedders import embed_if_possible
 from memory.process.spans import span
-from memory.records import Decision, Draft, Memory
+from memory.records import Decision, Memory, NewMemory
 from memory.sql.engine.errors import retried
 from memory.sql.tables import memory_owners
 
@@ -30,7 +30,7 @@ AT_ONCE = 500
 JUDGED = 10
 """… and how many a model, if one rules on facts, is asked about in one call."""
 
-Stated = Sequence[tuple[Draft, Provenance]]
+Stated = Sequence[tuple[NewMemory, Provenance]]
 Refused = Sequence[tuple[CandidateFact, Decision | None]]
 """Facts, each with the decision to refuse it, or None."""
 
@@ -67,7 +67,7 @@ async def _store(writer: FactWriter, stated: Stated) -> list[Decision]:
     while left:
         added = await _add_together(writer, left)
         if not added:
-            [vector] = await embed_if_possible(writer.similar.embedder, [left[0][0].draft.content])
+            [vector] = await embed_if_possible(writer.similar.embedder, [left[0][0].proposed.content])
             decision, _ = await writer.decide(replace(left[0][0], vector=vector))
             added = [decision]
         decisions += added
@@ -96,13 +96,13 @@ async def _store_together(writer: FactWriter, connection: AsyncConnection, facts
     decisions: list[Decision] = []
     new: dict[str, Memory] = {}
     for fact, decision in facts:
-        content = fact.draft.content
+        content = fact.proposed.content
         if decision is None and fact.key in used | new.keys():
             await writer.store.insert(connection, new, first.now)
             used, new = used | new.keys(), {}
             decision = await _stored_verbatim(writer, connection, fact)
         elif decision is None and not (
-            fact.draft.replaces or names_in(content) or aliases.other_names(content)
+            fact.proposed.replaces or names_in(content) or aliases.other_names(content)
         ):
             memory = new[fact.key] = fact.memory(fact.origin.owners)
             fact.made.add(memory.id)

@@ -1,4 +1,5 @@
-"""A fact before the decision on it: its draft, its provenance, and what those present may see of it."""
+"""A fact before the decision on it: what it proposes, its provenance, and what those present may see of
+it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +9,7 @@ from typing import Any
 from memory.audience import GLOBAL, PRIVATE, Audience, Place, owners_of, user_key
 from memory.facts.compare import Verdict, content_key
 from memory.process.spans import new_id
-from memory.records import Action, Decision, Draft, Hit, Memory, Source
+from memory.records import Action, Decision, Hit, Memory, NewMemory, Source
 from memory.sql.memories.store import CORRECTED, CORRECTED_BY_MODEL, FOR_A_TIME, tellers
 from memory.text.ttl import read_ttl
 
@@ -49,7 +50,7 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class CandidateFact:
-    draft: Draft
+    proposed: NewMemory
     origin: Provenance
     vector: Any
     """The embedding; None if the embedder is away."""
@@ -61,11 +62,11 @@ class CandidateFact:
 
     @property
     def key(self) -> str:
-        return content_key(self.draft.content)
+        return content_key(self.proposed.content)
 
     @property
     def expires_at(self) -> datetime | None:
-        duration = read_ttl(self.draft.ttl).duration
+        duration = read_ttl(self.proposed.ttl).duration
         return None if duration is None else self.origin.said_at + duration
 
     def sees(self, memory: Memory) -> bool:
@@ -108,17 +109,17 @@ class CandidateFact:
         return memory.owners if tellers(memory.owners, memory.user_id) == {own} else memory.owners & {own}
 
     def corrects(self, memory: Memory) -> bool:
-        """Return whether the draft names this memory in `replaces`, is newer, and changes it, be it in case
+        """Return whether it names this memory in `replaces`, is newer, and changes it, be it in case
         or punctuation; those present must be able to read it."""
-        if memory.id != self.draft.replaces or not (self.sees(memory) and self.newer_than(memory)):
+        if memory.id != self.proposed.replaces or not (self.sees(memory) and self.newer_than(memory)):
             return False
-        draft = self.draft
-        proposed = (draft.content, draft.importance, draft.type, set(draft.subjects))
+        new_memory = self.proposed
+        proposed = (new_memory.content, new_memory.importance, new_memory.type, set(new_memory.subjects))
         known = (memory.content, memory.importance, memory.type, set(memory.subjects))
         return proposed != known or not _at_once(self.expires_at, memory.expires_at)
 
     def still_valid(self, worded_so: Mapping[str, Memory]) -> dict[str, Memory]:
-        """Return the memories in the same words by owner, without those that have expired or that the draft
+        """Return the memories in the same words by owner, without those that have expired or that the fact
         corrects."""
         return {
             owner: memory
@@ -129,23 +130,23 @@ class CandidateFact:
 
     @property
     def correction(self) -> Verdict:
-        """Return the verdict on the memory that the draft corrects."""
-        ends = self.expires_at is not None and not self.draft.for_good
+        """Return the verdict on the memory that the fact corrects."""
+        ends = self.expires_at is not None and not self.proposed.for_good
         by = CORRECTED_BY_MODEL if self.origin.live else CORRECTED
         return Verdict("contradiction", FOR_A_TIME if ends else by)
 
     def memory(self, owners: frozenset[str]) -> Memory:
         """Return the memory to insert for these owners."""
-        draft, origin = self.draft, self.origin
+        new_memory, origin = self.proposed, self.origin
         return Memory(
             id=new_id(),
-            content=draft.content,
-            subjects=draft.subjects,
+            content=new_memory.content,
+            subjects=new_memory.subjects,
             created_at=origin.said_at,
             expires_at=self.expires_at,
             source=origin.source,
-            type=draft.type,
-            importance=draft.importance,
+            type=new_memory.type,
+            importance=new_memory.importance,
             last_accessed_at=None,
             uses=0,
             user_id=origin.user,
@@ -167,7 +168,7 @@ class CandidateFact:
         if memory is not None and memory.owners and not self.sees(memory):
             memory = None
         return Decision(
-            content=self.draft.content,
+            content=self.proposed.content,
             action=action,
             id=memory.id if memory else None,
             reason=reason,

@@ -27,7 +27,7 @@ from memory.facts.compare import (
 )
 from memory.facts.refusal import echo_of_memory, echo_of_search, refusal
 from memory.process.traced import Traced
-from memory.records import Action, Decision, Draft, Memory
+from memory.records import Action, Decision, Memory, NewMemory
 from memory.text.names import Aliases
 from memory.text.ttl import describe
 
@@ -75,7 +75,7 @@ class Resolution:
 def deciding_owners(candidate: CandidateFact, worded_so: Collection[str]) -> frozenset[str]:
     """Return the owners for whom similar memories decide: those without a memory in the same words."""
     owners = candidate.origin.owners
-    return owners if candidate.draft.replaces else owners.difference(worded_so)
+    return owners if candidate.proposed.replaces else owners.difference(worded_so)
 
 
 def resolve(candidate: CandidateFact, worded_so: Mapping[str, Memory], near: Near) -> Resolution:
@@ -161,7 +161,7 @@ def _close(candidate: CandidateFact, near: Near) -> tuple[Memory, ...]:
 def as_candidate(memory: Memory, origin: Provenance, now: datetime) -> CandidateFact:
     """Return a stored fact as a candidate stated by `origin.user`."""
     ttl = describe(memory.expires_at - memory.created_at) if memory.expires_at else None
-    draft = Draft(memory.content, memory.subjects, ttl, memory.type, memory.importance)
+    restored = NewMemory(memory.content, memory.subjects, ttl, memory.type, memory.importance)
     said = Provenance(
         origin.user,
         memory.created_at,
@@ -170,7 +170,7 @@ def as_candidate(memory: Memory, origin: Provenance, now: datetime) -> Candidate
         live=True,
         everybody=origin.everybody,
     )
-    return CandidateFact(draft, said, None, now)
+    return CandidateFact(restored, said, None, now)
 
 
 def checked(candidate: CandidateFact, old: Memory, verdict: Verdict, aliases: Aliases) -> Verdict:
@@ -178,7 +178,7 @@ def checked(candidate: CandidateFact, old: Memory, verdict: Verdict, aliases: Al
     one, or a temporary fact a permanent one. Of two that say the same in other words the newer one stays, or
     the one that says more."""
     if verdict.relation in ("same", "subsumed"):
-        new, known = map(aliases.canonical, (candidate.draft.content, old.content))
+        new, known = map(aliases.canonical, (candidate.proposed.content, old.content))
         if (lost := missing_value(new, known)) is None:
             return verdict
         if differs_in_value(new, known):
@@ -233,11 +233,11 @@ def with_verdicts(
 def _verdict(candidate: CandidateFact, old: Memory, aliases: Aliases) -> Verdict:
     if candidate.corrects(old):
         return candidate.correction
-    if same_words(aliases.canonical(old.content), aliases.canonical(candidate.draft.content)):
+    if same_words(aliases.canonical(old.content), aliases.canonical(candidate.proposed.content)):
         return SAME
     if not candidate.sees(old):
         return DIFFERENT
-    if old.id == candidate.draft.replaces and stated_before(candidate, old):
+    if old.id == candidate.proposed.replaces and stated_before(candidate, old):
         return Verdict("outdated", CORRECTED_BEFORE)
     return checked(candidate, old, candidate.rulings.get(old.id, DIFFERENT), aliases)
 
@@ -250,7 +250,7 @@ def stated_before(candidate: CandidateFact, memory: Memory) -> bool:
 class Case(Traced):
     """The inputs of a decision. The trace has them, so that a replay can decide again."""
 
-    draft: Draft
+    draft: NewMemory
     origin: Provenance
     now: datetime
     rulings: Mapping[str, Verdict]
@@ -270,7 +270,7 @@ class Case(Traced):
         """Return the case of a fact; `read` has the other fields."""
         found = tuple(replace(hit, memory=None) for hit in fact.origin.found)
         origin = replace(fact.origin, found=found)
-        return cls(fact.draft, origin, fact.now, dict(fact.rulings), frozenset(fact.made), **read)
+        return cls(fact.proposed, origin, fact.now, dict(fact.rulings), frozenset(fact.made), **read)
 
     def decide(self, importance_floor: float) -> tuple[Decision, Resolution | None]:
         """Return the decision, and its effect on the rows, if any."""

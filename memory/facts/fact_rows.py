@@ -20,7 +20,7 @@ from memory.facts.derived import withhold
 from memory.facts.refusal import states
 from memory.facts.similar import SimilarFacts, SimilarSearch
 from memory.index import stored_vectors
-from memory.records import Decision, Draft, Memory
+from memory.records import Decision, Memory, NewMemory
 from memory.sql.engine.errors import Overtaken
 from memory.sql.memories.owner_links import link, made_private, replaced_since
 from memory.sql.memories.store import MemoryStore
@@ -42,9 +42,9 @@ class FactRows:
         """Decide by what was `searched` and stated since, and store that. Raises Overtaken where what it
         rests on has changed."""
         origin = candidate.origin
-        if candidate.draft.replaces:
-            draft = await self.replacing(connection, candidate.draft, origin, candidate.now)
-            if draft.replaces != candidate.draft.replaces:
+        if candidate.proposed.replaces:
+            new_memory = await self.replacing(connection, candidate.proposed, origin, candidate.now)
+            if new_memory.replaces != candidate.proposed.replaces:
                 raise Overtaken(
                     f"{self.store.database.where}: what it corrects was superseded just now; try again"
                 )
@@ -84,15 +84,15 @@ class FactRows:
         return replace(case, ended=await self._has_ended(connection, candidate, case.worded_so))
 
     async def replacing(
-        self, connection: AsyncConnection, draft: Draft, origin: Provenance, now: datetime
-    ) -> Draft:
-        """Return the draft with the whole id of the fact that it corrects, or of what superseded that, and
-        with its subjects if it has none. If those present may read no such fact, `replaces` is None."""
-        named = read_id(draft.replaces or "")
+        self, connection: AsyncConnection, new_memory: NewMemory, origin: Provenance, now: datetime
+    ) -> NewMemory:
+        """Return the new memory with the whole id of the fact that it corrects, or of what superseded that,
+        and with its subjects if it has none. If those present may read no such fact, `replaces` is None."""
+        named = read_id(new_memory.replaces or "")
         found = await self.store.current(connection, named, origin.audience, now)
         if found is None:
-            return replace(draft, replaces=None)
-        return replace(draft, replaces=found.id, subjects=draft.subjects or found.subjects)
+            return replace(new_memory, replaces=None)
+        return replace(new_memory, replaces=found.id, subjects=new_memory.subjects or found.subjects)
 
     async def supersede_stored(
         self, connection: AsyncConnection, candidate: CandidateFact, new: Memory, old: Memory, step: Step
@@ -110,7 +110,7 @@ class FactRows:
     ) -> Decision | None:
         """Ignore an earlier statement of a fact that has expired or was superseded since."""
         origin, now = candidate.origin, candidate.now
-        if origin.stated_now or origin.said_at >= now or candidate.draft.replaces:
+        if origin.stated_now or origin.said_at >= now or candidate.proposed.replaces:
             return None
         for memory in worded_so.values():
             over = memory.expires_at is not None and origin.said_at < memory.expires_at <= now
@@ -130,7 +130,7 @@ class FactRows:
         if candidate.origin.place.private or not candidate.origin.live:
             return False
         private = await made_private(connection, candidate.origin.user, candidate.now)
-        origin, content = candidate.origin, candidate.draft.content
+        origin, content = candidate.origin, candidate.proposed.content
         stated = states(origin.said, content)
         return any(
             candidate.restates(memory)
@@ -151,7 +151,7 @@ class FactRows:
             await self.store.insert(connection, {candidate.key: memory}, candidate.now, aliases, never)
             candidate.made.add(memory.id)
             stated = (memory.id, "dense")
-            texts, made = {stated: candidate.draft.content}, {stated: candidate.vector}
+            texts, made = {stated: candidate.proposed.content}, {stated: candidate.vector}
             await stored_vectors.store(connection, self.similar.embedder.name, texts, made)
         elif resolution.fresh:
             await link(connection, memory.id, resolution.fresh, candidate.key, candidate.now)
@@ -182,8 +182,8 @@ class FactRows:
         expiry."""
         values: dict[str, Any] = {}
         if candidate.sees(memory) and candidate.decides_for(memory):
-            if candidate.draft.importance > memory.importance:
-                values["importance"] = candidate.draft.importance
+            if candidate.proposed.importance > memory.importance:
+                values["importance"] = candidate.proposed.importance
             if candidate.prolongs(memory):
                 values["expires_at"] = candidate.expires_at
         if values:

@@ -10,7 +10,7 @@ from memory.records import MAX_CONTENT, Decision, Memory
 
 def refusal(candidate: CandidateFact, importance_floor: float) -> Decision | None:
     """Return the decision to ignore a fact that is not worth storing; None for any other."""
-    content, importance = candidate.draft.content, candidate.draft.importance
+    content, importance = candidate.proposed.content, candidate.proposed.importance
     until = candidate.expires_at
     if len(content) > MAX_CONTENT:
         reason = f"longer than {MAX_CONTENT:,} characters; say it as single facts"
@@ -40,7 +40,7 @@ def echo_of_memory(candidate: CandidateFact, recalled: Sequence[Memory]) -> Deci
     """Return the decision to ignore a fact that its message does not state and that those present know in
     other words; None if the model names that fact, or there is none."""
     here = [memory for memory in recalled if candidate.sees(memory) and not candidate.corrects(memory)]
-    if not here or candidate.draft.replaces:
+    if not here or candidate.proposed.replaces:
         return None
     reason = f"not said in the message, and known: {here[0].content!r}"
     return candidate.decision("ignore", here[0], reason, target=here[0])
@@ -53,7 +53,7 @@ def echoed(candidate: CandidateFact, known: Iterable[Memory]) -> str | None:
     none if the message has these words, or the model names the fact by its id. What was read in another
     place, or on another account, is echoed by any word that the message lacks.
     """
-    origin, content = candidate.origin, candidate.draft.content
+    origin, content = candidate.origin, candidate.proposed.content
     if states(origin.said, content):
         return None
     elsewhere = (hit.content for hit in origin.found if hit.origin)

@@ -20,7 +20,7 @@ from memory.facts.refusal import states
 from memory.index import Question, Rankings
 from memory.index.bm25 import stems
 from memory.index.embedders import Embedder, embed_if_possible
-from memory.records import Draft, Memory
+from memory.records import Memory, NewMemory
 from memory.sql.changes import Moment
 from memory.sql.engine import Database
 from memory.sql.memories.store import MemoryStore, tellers
@@ -84,10 +84,10 @@ class SimilarFacts:
 
     async def search(self, candidate: CandidateFact, owners: Collection[str]) -> SimilarSearch:
         """Search for memories of these owners to compare with, before the transaction that decides."""
-        draft, vector = candidate.draft, candidate.vector
-        found = await self._search(draft.content, vector, owners, candidate.now, fresh=False)
+        new_memory, vector = candidate.proposed, candidate.vector
+        found = await self._search(new_memory.content, vector, owners, candidate.now, fresh=False)
         ids = [*(hit.id for hit in (*found.dense, *found.words)), *candidate.rulings]
-        ids += [candidate.draft.replaces] if candidate.draft.replaces else []
+        ids += [candidate.proposed.replaces] if candidate.proposed.replaces else []
         cosine = {hit.id: hit.score for hit in found.dense}
         recalled = await self._recalled(candidate, cosine)
         return SimilarSearch(frozenset(owners), tuple(ids), cosine, found.since, recalled)
@@ -97,12 +97,12 @@ class SimilarFacts:
         state it."""
         origin, thresholds = candidate.origin, self.embedder.thresholds
         ids = [id for id, similarity in cosine.items() if near(similarity, thresholds)]
-        if not (origin.live and origin.said and ids) or states(origin.said, candidate.draft.content):
+        if not (origin.live and origin.said and ids) or states(origin.said, candidate.proposed.content):
             return frozenset()
         async with self.database.read() as connection:
             known = await self.store.candidates(connection, ids, origin.owners, candidate.now)
             names = await _names(connection, origin.user)
-        new = candidate.draft.content
+        new = candidate.proposed.content
         recalled = [one.id for one in known if only_recalls(new, one.content, origin.said, names)]
         for vector in (
             await embed_if_possible(self.embedder, spoken_sentences(origin.said)) if recalled else ()
@@ -136,13 +136,13 @@ class SimilarFacts:
             aliases=aliases.pairs,
         )
 
-    async def related(self, draft: Draft, old: Memory, user: str) -> bool:
+    async def related(self, new_memory: NewMemory, old: Memory, user: str) -> bool:
         """Return whether two facts of a person share a tag, a name other than theirs, or a meaning."""
         async with self.database.read() as connection:
             own = await _names(connection, user)
-        texts = [without_names(text, own) for text in (draft.content, old.content)]
+        texts = [without_names(text, own) for text in (new_memory.content, old.content)]
         names = [{fold(w) for w in _WORD.findall(text) if w[0].isupper() and stems(w)} for text in texts]
-        shared = [without_names(tag, own) for tag in {*draft.subjects}.intersection(old.subjects)]
+        shared = [without_names(tag, own) for tag in {*new_memory.subjects}.intersection(old.subjects)]
         if any(shared) or names[0] & names[1]:
             return True
         return _cosine(*await embed_if_possible(self.embedder, texts)) >= self.embedder.thresholds.recall
@@ -200,7 +200,7 @@ class SimilarFacts:
             for memory, verdict in weighted
         ):
             return []
-        text, tags = candidate.draft.content, set(candidate.draft.subjects)
+        text, tags = candidate.proposed.content, set(candidate.proposed.subjects)
         thresholds, cosine = self.embedder.thresholds, searched.cosine
         return [
             memory
@@ -251,7 +251,7 @@ def _cosine(one: Any, other: Any) -> float:
 
 def _doubt(candidate: CandidateFact, memory: Memory) -> Doubt:
     """Return both facts in the order in which people stated them."""
-    proposed = (candidate.draft.content, candidate.origin.said_at)
+    proposed = (candidate.proposed.content, candidate.origin.said_at)
     known = (memory.content, memory.created_at)
     older = stated_before(candidate, memory)
     return Doubt(*proposed, *known) if older else Doubt(*known, *proposed)

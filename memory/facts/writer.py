@@ -22,7 +22,7 @@ from memory.facts.similar import SimilarFacts, SimilarSearch
 from memory.index.embedders import embed_if_possible
 from memory.index.indexing import Indexing
 from memory.process.spans import note, span
-from memory.records import Decision, Draft
+from memory.records import Decision, NewMemory
 from memory.sql.engine import Database
 from memory.sql.engine.errors import retried
 from memory.sql.memories.store import MemoryStore
@@ -48,15 +48,16 @@ class FactWriter:
         self.rows = FactRows(self.store, self.similar, self.importance_floor)
 
     async def remember(
-        self, drafts: Sequence[Draft], origin: Provenance, ruled: Mapping[str, Ruling] = NO_RULINGS
+        self, new_memories: Sequence[NewMemory], origin: Provenance, ruled: Mapping[str, Ruling] = NO_RULINGS
     ) -> list[Decision]:
-        """Decide on each draft in a transaction of its own; `ruled` has a model's rulings by memory id."""
-        return await self.remember_each([(draft, origin) for draft in drafts], ruled)
+        """Decide on each new memory in a transaction of its own; `ruled` has a model's rulings by memory
+        id."""
+        return await self.remember_each([(new_memory, origin) for new_memory in new_memories], ruled)
 
     async def remember_each(
-        self, stated: Sequence[tuple[Draft, Provenance]], ruled: Mapping[str, Ruling] = NO_RULINGS
+        self, stated: Sequence[tuple[NewMemory, Provenance]], ruled: Mapping[str, Ruling] = NO_RULINGS
     ) -> list[Decision]:
-        """Decide on drafts of several provenances; a judge is asked about all of them at once."""
+        """Decide on new memories of several provenances; a judge is asked about all of them at once."""
         if not stated:
             return []
         facts = await self.candidates(stated, {id: RULINGS[ruled[id]] for id in ruled})
@@ -97,35 +98,35 @@ class FactWriter:
 
     async def candidates(
         self,
-        stated: Sequence[tuple[Draft, Provenance]],
+        stated: Sequence[tuple[NewMemory, Provenance]],
         rulings: Mapping[str, Verdict],
         *,
         embed: bool = True,
     ) -> list[CandidateFact]:
-        """Return the drafts as candidates, normalised, with their vectors unless `embed` is False."""
+        """Return them as candidates, normalised, with their vectors unless `embed` is False."""
         now = self.clock()
-        read = [(await self._read(draft, origin, now), origin) for draft, origin in stated]
-        texts = [draft.content for draft, _ in read]
+        read = [(await self._read(new_memory, origin, now), origin) for new_memory, origin in stated]
+        texts = [new_memory.content for new_memory, _ in read]
         vectors = await embed_if_possible(self.similar.embedder, texts) if embed else [None] * len(texts)
         made: dict[int, set[str]] = {id(origin): set() for _, origin in read}
         return [
-            CandidateFact(draft, origin, vector, now, made=made[id(origin)], rulings=dict(rulings))
-            for (draft, origin), vector in zip(read, vectors, strict=True)
+            CandidateFact(new_memory, origin, vector, now, made=made[id(origin)], rulings=dict(rulings))
+            for (new_memory, origin), vector in zip(read, vectors, strict=True)
         ]
 
-    async def _read(self, draft: Draft, origin: Provenance, now: datetime) -> Draft:
+    async def _read(self, new_memory: NewMemory, origin: Provenance, now: datetime) -> NewMemory:
         # On one line, without NUL, which PostgreSQL refuses, and without lone surrogates.
-        content = " ".join(storable(draft.content).split())
-        draft = replace(draft, content=content, subjects=tags(draft.subjects))
-        if draft.replaces is None:
-            return draft
+        content = " ".join(storable(new_memory.content).split())
+        new_memory = replace(new_memory, content=content, subjects=tags(new_memory.subjects))
+        if new_memory.replaces is None:
+            return new_memory
         async with self.database.read() as connection:
-            known = await self.rows.replacing(connection, draft, origin, now)
+            known = await self.rows.replacing(connection, new_memory, origin, now)
             old = await self.store.current(connection, known.replaces or "", origin.audience, now)
         doubtful = old is not None and origin.live and old.id not in origin.confirmed
-        if old is None or not doubtful or await self.similar.related(draft, old, origin.user):
+        if old is None or not doubtful or await self.similar.related(new_memory, old, origin.user):
             return known
-        return replace(draft, replaces=None)  # the id is a wrong one: both stay
+        return replace(new_memory, replaces=None)  # the id is a wrong one: both stay
 
     async def decide(self, candidate: CandidateFact) -> tuple[Decision, Case]:
         """Decide on a candidate, and store that."""
@@ -140,10 +141,10 @@ class FactWriter:
     async def _prepare(self, candidate: CandidateFact) -> tuple[CandidateFact, SimilarSearch]:
         """Read and search the inputs of the decision."""
         origin = candidate.origin
-        if candidate.draft.replaces:  # another writer may have replaced it since
+        if candidate.proposed.replaces:  # another writer may have replaced it since
             async with self.database.read() as connection:
-                draft = await self.rows.replacing(connection, candidate.draft, origin, candidate.now)
-            candidate = replace(candidate, draft=draft)
+                new_memory = await self.rows.replacing(connection, candidate.proposed, origin, candidate.now)
+            candidate = replace(candidate, proposed=new_memory)
         return candidate, await self.similar.search(candidate, origin.owners)
 
     def note(self, origin: Provenance, decision: Decision) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 from memory.index import CHUNKS, Kind, Question, Rankings, stored_vectors
 from memory.index.embedders import Embedder
 from memory.index.entry import ROW_BYTES, Entry
-from memory.index.rows import Draft, Rows
+from memory.index.rows import IndexRow, Rows
 from memory.index.scoring import rank
 from memory.sql import changes
 from memory.sql.changes import AROUND, DOCUMENTS, EVERYBODY, Moment, Read
@@ -87,9 +87,9 @@ class Engine:
         lanes = (found.dense, found.words, found.window_dense, found.window_words)
         return Rankings(*lanes, rarity=found.rarity, partial=partial, since=since)
 
-    async def rank_drafts(self, drafts: Sequence[Draft], *questions: Question) -> Rankings:
+    async def rank_rows(self, index_rows: Sequence[IndexRow], *questions: Question) -> Rankings:
         """Search these rows alone, of those that the reader may read."""
-        points, _ = await stored_vectors.points(self._database, self._embedder, drafts)
+        points, _ = await stored_vectors.points(self._database, self._embedder, index_rows)
         entry = Entry()
         entry.put([point for point in points if not point.owners.isdisjoint(keys_of(questions[0]))])
         return rank({"": entry}, questions)
@@ -155,8 +155,8 @@ class Engine:
     async def _load(self, key: str, one: Loaded, since: Read, now: datetime) -> None:
         """Read an entry from SQL, as far as it has room."""
         one.since, one.entry, one.lacking, one.whole = None, Entry(), {}, True
-        async for drafts in self.rows.of_owner(key, now, AT_A_TIME):
-            await self._put(key, one, drafts)
+        async for index_rows in self.rows.of_owner(key, now, AT_A_TIME):
+            await self._put(key, one, index_rows)
             if one.entry.bytes > self._memory:
                 one.whole = False
                 break
@@ -179,19 +179,21 @@ class Engine:
         if forgetful or one.entry.worn or sum(map(len, ids.values())) > MOST_CHANGES:
             return False
         if any(ids.values()):
-            drafts = await self.rows.shown(ids, now)
-            gone = ids["message"] - {draft.point.id for draft in drafts}
+            index_rows = await self.rows.shown(ids, now)
+            gone = ids["message"] - {index_row.point.id for index_row in index_rows}
             gone -= await self.rows.standing(gone)
             if any(id in around or id in one.entry for id in gone):
                 return False  # whose windows it was in is no longer to be seen
             named = {id for some in ids.values() for id in some}
-            one.entry.remove(named - {draft.point.id for draft in drafts if key in draft.point.owners})
-            await self._put(key, one, drafts)
+            one.entry.remove(
+                named - {index_row.point.id for index_row in index_rows if key in index_row.point.owners}
+            )
+            await self._put(key, one, index_rows)
         one.since, one.last, one.at = read.moment, read.last, now
         return True
 
-    async def _put(self, key: str, one: Loaded, drafts: Sequence[Draft]) -> None:
-        own = [draft for draft in drafts if key in draft.point.owners]
+    async def _put(self, key: str, one: Loaded, index_rows: Sequence[IndexRow]) -> None:
+        own = [index_row for index_row in index_rows if key in index_row.point.owners]
         points, lacking = await stored_vectors.points(self._database, self._embedder, own)
         await _aside(len(one.entry), one.entry.put, points)
         lacks = {id for id, _ in lacking}

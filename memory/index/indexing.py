@@ -77,8 +77,8 @@ class Indexing:
         if mark != state.mark:
             return None
         pending = {**state.pending, "memory": restored.union(state.pending.get("memory", ()))}
-        drafts = await rows.shown(pending, now)
-        ranked = await self.engine.rank_drafts(drafts, *questions) if drafts else Rankings()
+        index_rows = await rows.shown(pending, now)
+        ranked = await self.engine.rank_rows(index_rows, *questions) if index_rows else Rankings()
         ids = {id for some in pending.values() for id in some}
         lanes: dict[str, Any] = {
             name: best([*getattr(ranked, name), *(hit for hit in getattr(found, name) if hit.id not in ids)])

@@ -1,4 +1,4 @@
-"""Read rows of the database as the index shows them: `Draft`s, points that lack their vectors.
+"""Read rows of the database as the index shows them: `IndexRow`s, points that lack their vectors.
 
 These are facts that hold, visible messages with their windows, written summaries, and chunks. A key names
 whose rows are read together: `user:U`, `place:P`, `global`, or one of these after `DOCUMENTS` for chunks,
@@ -30,7 +30,7 @@ from memory.text import prose
 Ids = Mapping[Kind, Collection[str]]
 
 
-class Draft(NamedTuple):
+class IndexRow(NamedTuple):
     point: Point
     """Without vectors."""
     text: str
@@ -73,14 +73,14 @@ class Rows:
         self.database = database
         self._conversations = ConversationSummaries(database)
 
-    async def shown(self, ids: Ids, now: datetime) -> list[Draft]:
+    async def shown(self, ids: Ids, now: datetime) -> list[IndexRow]:
         """Return those of these rows that the index shows, with messages whose windows they are part of."""
         found = await self._facts(ids.get("memory", ()), now) + await self._summaries(ids.get("summary", ()))
         anchors = await anchors_of(self.database, ids.get("message", ()))
         found += await self._messages(anchors, neighbours=True)
         return found + await self._chunks(ids.get("chunk", ()))
 
-    async def of_owner(self, key: str, now: datetime, size: int) -> AsyncIterator[list[Draft]]:
+    async def of_owner(self, key: str, now: datetime, size: int) -> AsyncIterator[list[IndexRow]]:
         """Yield all rows of a key, so many at a time: facts and summaries, then the newest messages."""
         owner = key.removeprefix(DOCUMENTS)
         kinds: tuple[Kind, ...] = ("chunk",) if key != owner else ("memory", "summary")
@@ -132,21 +132,21 @@ class Rows:
         [row] = await self.database.rows(select(*counts), {"now": now})
         return sum(row)
 
-    async def _facts(self, ids: Collection[str], now: datetime) -> list[Draft]:
+    async def _facts(self, ids: Collection[str], now: datetime) -> list[IndexRow]:
         rows = await self.database.rows(_FACTS, {"ids": list(ids), "now": now}) if ids else ()
         owners = defaultdict[str, set[str]](set)
         for row in rows:
             owners[row.id].add(row.owner)
         return [_of_memory(row, frozenset(owners[row.id])) for row in {row.id: row for row in rows}.values()]
 
-    async def _summaries(self, ids: Collection[str]) -> list[Draft]:
+    async def _summaries(self, ids: Collection[str]) -> list[IndexRow]:
         found = await self._conversations.of_ids(ids) if ids else []
         return [_of_summary(conversation) for conversation in found if conversation.summary]
 
     async def _messages(
         self, anchors: Sequence[Anchor], *, neighbours: bool = False, whole: bool = False
-    ) -> list[Draft]:
-        drafts: dict[str, Draft] = {}
+    ) -> list[IndexRow]:
+        index_rows: dict[str, IndexRow] = {}
         reach = 2 * REACH if neighbours else REACH
         for run, around in await lines_around(self.database, anchors, reach, whole=whole):
             talk = [line.message for line in around]
@@ -156,15 +156,15 @@ class Rows:
                 at = bisect_left(seqs, anchor.seq)
                 wanted.update(range(max(0, at - REACH), min(len(talk), at + REACH + 1)))
             windows = windows_of(talk)
-            drafts |= {talk[at].id: _of_message(around[at], windows[at]) for at in wanted}
-        return list(drafts.values())
+            index_rows |= {talk[at].id: _of_message(around[at], windows[at]) for at in wanted}
+        return list(index_rows.values())
 
-    async def _chunks(self, ids: Collection[str]) -> list[Draft]:
+    async def _chunks(self, ids: Collection[str]) -> list[IndexRow]:
         rows = await self.database.rows(_CHUNKS, {"ids": list(ids)}) if ids else ()
         return [_of_chunk(row) for row in rows]
 
 
-def _of_memory(row: Any, owners: frozenset[str]) -> Draft:
+def _of_memory(row: Any, owners: frozenset[str]) -> IndexRow:
     point = Point(
         id=row.id,
         kind="memory",
@@ -175,15 +175,15 @@ def _of_memory(row: Any, owners: frozenset[str]) -> Draft:
         expires_at=row.expires_at,
         subjects=tuple(row.subjects),
     )
-    return Draft(point, row.content)
+    return IndexRow(point, row.content)
 
 
-def _of_summary(conversation: ActiveConversation) -> Draft:
+def _of_summary(conversation: ActiveConversation) -> IndexRow:
     owners, text = frozenset({conversation.owner}), conversation.summary
-    return Draft(Point(conversation.id, "summary", owners, text, None, conversation.updated_at), text)
+    return IndexRow(Point(conversation.id, "summary", owners, text, None, conversation.updated_at), text)
 
 
-def _of_message(line: Line, window: Window) -> Draft:
+def _of_message(line: Line, window: Window) -> IndexRow:
     message = line.message
     point = Point(
         id=message.id,
@@ -195,11 +195,11 @@ def _of_message(line: Line, window: Window) -> Draft:
         window_text=window.words,
     )
     # A vector is a mean: of a message with a page of code it would be the code's.
-    return Draft(point, prose(message.text), window.meaning)
+    return IndexRow(point, prose(message.text), window.meaning)
 
 
-def _of_chunk(row: Any) -> Draft:
+def _of_chunk(row: Any) -> IndexRow:
     # Separate lanes for the neighbours of a chunk and for the outline found less.
     text = f"{row.title}\n{row.heading}\n{row.text}"
     owners = frozenset({f"{DOCUMENTS}{row.owner}"})
-    return Draft(Point(row.id, "chunk", owners, text, None, row.added_at), text)
+    return IndexRow(Point(row.id, "chunk", owners, text, None, row.added_at), text)

@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.errors import EmbedderUnavailable
 from memory.index import Point
 from memory.index.embedders import Embedder
-from memory.index.rows import Draft
+from memory.index.rows import IndexRow
 from memory.sql.engine import Database
 from memory.sql.tables import vectors
 
@@ -32,9 +32,13 @@ QUICK = frozenset({"bundled"})
 """Embedders that are so quick and cheap that their vectors are made where they are needed, and not stored."""
 
 
-def texts_of(drafts: Sequence[Draft]) -> dict[tuple[str, str], str]:
-    windows = {(draft.point.id, "window_dense"): draft.window for draft in drafts if draft.window is not None}
-    return {(draft.point.id, "dense"): draft.text for draft in drafts} | windows
+def texts_of(index_rows: Sequence[IndexRow]) -> dict[tuple[str, str], str]:
+    windows = {
+        (index_row.point.id, "window_dense"): index_row.window
+        for index_row in index_rows
+        if index_row.window is not None
+    }
+    return {(index_row.point.id, "dense"): index_row.text for index_row in index_rows} | windows
 
 
 async def stored(database: Database, embedder: str, texts: Texts) -> "Vectors":
@@ -71,10 +75,10 @@ async def store(connection: AsyncConnection, embedder: str, texts: Texts, made: 
 
 
 async def points(
-    database: Database, embedder: Embedder, drafts: Sequence[Draft]
+    database: Database, embedder: Embedder, index_rows: Sequence[IndexRow]
 ) -> tuple[list[Point], Texts]:
-    """Return the points of these drafts, and the texts whose vectors they still lack."""
-    texts = texts_of(drafts)
+    """Return the points of these rows, and the texts whose vectors they still lack."""
+    texts = texts_of(index_rows)
     known: dict[tuple[str, str], Any] = {}
     if embedder.name not in QUICK:
         known |= await stored(database, embedder.name, texts)
@@ -85,7 +89,7 @@ async def points(
         point._replace(
             dense=known.get((point.id, "dense")), window_dense=known.get((point.id, "window_dense"))
         )
-        for point, _, _ in drafts
+        for point, _, _ in index_rows
     ]
     return made, {key: texts[key] for key in texts if key not in known}
 

@@ -12,7 +12,7 @@ from datetime import datetime
 from memory.errors import IndexUnavailable
 from memory.index import stored_vectors
 from memory.index.embedders import Embedder, know_dimension
-from memory.index.rows import Draft, Ids, Rows
+from memory.index.rows import Ids, IndexRow, Rows
 from memory.index.server.index import ServerIndex
 from memory.index.todo import Todo
 from memory.process.pace import pause
@@ -76,16 +76,16 @@ class IndexWorker:
             log.info("the index is filled from the database")
 
     async def _do(self, ids: Ids) -> None:
-        shown: list[Draft] | None = None
-        while (drafts := await self.rows.shown(ids, self.clock())) != shown:
-            shown = drafts
-            await self._put(drafts, {id for some in ids.values() for id in some})
+        shown: list[IndexRow] | None = None
+        while (index_rows := await self.rows.shown(ids, self.clock())) != shown:
+            shown = index_rows
+            await self._put(index_rows, {id for some in ids.values() for id in some})
 
-    async def _put(self, drafts: list[Draft], ids: Collection[str]) -> None:
-        points, lacking = await stored_vectors.points(self.database, self.embedder, drafts)
+    async def _put(self, index_rows: list[IndexRow], ids: Collection[str]) -> None:
+        points, lacking = await stored_vectors.points(self.database, self.embedder, index_rows)
         if lacking:
             await stored_vectors.make(self.database, self.embedder, lacking)
-            points, _ = await stored_vectors.points(self.database, self.embedder, drafts)
+            points, _ = await stored_vectors.points(self.database, self.embedder, index_rows)
         gone = sorted({*ids} - {point.id for point in points})
         if self.server:
             await self.server.put(points)

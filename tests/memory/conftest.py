@@ -36,7 +36,7 @@ from memory.index.embedders.bundled import BundledEmbedder
 from memory.index.indexing import Indexing
 from memory.index.server.index import ServerIndex
 from memory.people.tasks import Tasks
-from memory.records import Decision, Draft, Hit, Memory, Message, Role
+from memory.records import Decision, Hit, Memory, Message, NewMemory, Role
 from memory.search.recall import Recall
 from memory.sql.engine import Database
 from memory.sql.jobs.queue import JobQueue
@@ -156,9 +156,9 @@ class Stack:
         """One statement; `given` are fields of the draft and of its origin. A correction is made later."""
         if given.get("replaces") and "said_at" not in given:
             self.clock.advance(microseconds=1)
-        about = {name: given.pop(name) for name in list(given) if name in Draft.__dataclass_fields__}
+        about = {name: given.pop(name) for name in list(given) if name in NewMemory.__dataclass_fields__}
         origin = Provenance(user, given.pop("said_at", self.clock.now), Place.parse(place), **given)
-        [decision] = await self.writer.remember([Draft(content, **about)], origin)
+        [decision] = await self.writer.remember([NewMemory(content, **about)], origin)
         return decision
 
     async def end_claims(self) -> None:
@@ -230,8 +230,8 @@ class Stack:
         """Which of these rows somebody's index shows."""
         known = [id for id in ids if id]
         kinds: list[Kind] = ["memory", "message", "summary"]
-        drafts = await self.indexing.engine.rows.shown(dict.fromkeys(kinds, known), self.clock.now)
-        return {draft.point.id for draft in drafts} & set(known)
+        index_rows = await self.indexing.engine.rows.shown(dict.fromkeys(kinds, known), self.clock.now)
+        return {index_row.point.id for index_row in index_rows} & set(known)
 
     def let_the_index_lie(self, lies: Sequence[Memory]) -> None:
         """From now on every search finds these facts, whoever asks."""

@@ -20,10 +20,10 @@ from agent.services.transfer.formats import (
 )
 from agent.types.arguments import User, moment_of, one_of, place_of, read_value, short_text
 from agent.types.checks import checks_call
-from agent.types.meanings import draft_of
+from agent.types.meanings import new_memory_of
 from memory.audience import PRIVATE, Place
 from memory.facts.candidate import Provenance
-from memory.records import DEFAULT_IMPORTANCE, Draft, Source
+from memory.records import DEFAULT_IMPORTANCE, NewMemory, Source
 from memory.text.ttl import LONGEST
 
 OLD_PLACE = (
@@ -35,7 +35,7 @@ OLD_PLACE = (
 @dataclass(frozen=True, slots=True)
 class ParsedImport:
     messages: list[Any]
-    memories: Sequence[tuple[Draft, Provenance]] = ()
+    memories: Sequence[tuple[NewMemory, Provenance]] = ()
     ignored: Mapping[str, int] | None = None
     """Counts of the export's other entries by kind. They are not imported."""
     place: Place = PRIVATE
@@ -129,8 +129,8 @@ def _parse(given: Any, user: str) -> ParsedImport:
 
 def _read_memories(
     memories: Sequence[Any], user: str, unreadable: list[str]
-) -> list[tuple[Draft, Provenance]]:
-    read: list[tuple[Draft, Provenance]] = []
+) -> list[tuple[NewMemory, Provenance]]:
+    read: list[tuple[NewMemory, Provenance]] = []
     for number, entry in enumerate(memories, start=1):
         try:
             read.append(_memory(entry, user))
@@ -154,14 +154,14 @@ def _messages(entries: Sequence[Any], unreadable: list[str]) -> list[Any]:
     return messages
 
 
-def _memory(entry: Any, user: str) -> tuple[Draft, Provenance]:
+def _memory(entry: Any, user: str) -> tuple[NewMemory, Provenance]:
     created_at = read_value("created_at", moment_of, entry["created_at"])
     lasts = None
     if entry.get("expires_at"):
         lasts = min(read_value("expires_at", moment_of, entry["expires_at"]) - created_at, LONGEST)
         if lasts <= timedelta():
             raise BadInput("expires_at: it is not after created_at")
-    draft = draft_of(
+    new_memory = new_memory_of(
         {
             "content": entry["content"],
             "subjects": entry.get("subjects", []),
@@ -179,4 +179,4 @@ def _memory(entry: Any, user: str) -> tuple[Draft, Provenance]:
         source=read_value("source", one_of(Source).read, entry.get("source", "note")),
         message_id=None if message_id is None else read_value("message_id", short_text, message_id),
     )
-    return draft, origin
+    return new_memory, origin

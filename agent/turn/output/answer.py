@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass
 from agent.models.ask import OPTIONAL, RequestedSchema, list_of, short_text, strict_object
 from agent.models.json_objects import CUT, objects_in, simple_keys
 from agent.types.pictures import LONGEST
-from memory.records import DEFAULT_IMPORTANCE, Draft, MemoryType
+from memory.records import DEFAULT_IMPORTANCE, MemoryType, NewMemory
 from memory.text import readable
 
 MOST_FORGET, MOST_SUBJECTS, LONGEST_SUBJECT = 8, 64, 40
@@ -96,25 +96,27 @@ def _items_of(value: object) -> Iterator[object]:
         yield from _items_of(item)
 
 
-def _drafts(value: object) -> Iterator[Draft]:
+def _new_memories(value: object) -> Iterator[NewMemory]:
     for item in _items_of(value):
-        if isinstance(item, Draft):
+        if isinstance(item, NewMemory):
             yield item
         elif isinstance(item, str) and item.lstrip()[:1] in ("{", "[") and (inner := objects_in(item)):
-            yield from _drafts([one.value for one in inner])
+            yield from _new_memories([one.value for one in inner])
         else:
             fields = simple_keys(item) if isinstance(item, Mapping) else {"content": item}
             try:
-                yield Draft(**WrittenMemory.model_validate(fields).model_dump())
+                yield NewMemory(**WrittenMemory.model_validate(fields).model_dump())
             except ValidationError:
                 if fields.keys().isdisjoint({"content", "subjects", "ttl"}):  # grouped or numbered by key
-                    yield from _drafts([one for one in fields.values() if isinstance(one, list | Mapping)])
+                    yield from _new_memories(
+                        [one for one in fields.values() if isinstance(one, list | Mapping)]
+                    )
 
 
-def drafts_in(value: object) -> tuple[Draft, ...]:
+def new_memories_in(value: object) -> tuple[NewMemory, ...]:
     """Return the memories in a `memories` value, each content once, in order; skip what says nothing."""
-    first: dict[str, Draft] = {}
-    for draft in _drafts(value):
+    first: dict[str, NewMemory] = {}
+    for draft in _new_memories(value):
         first.setdefault(" ".join(draft.content.casefold().split()), draft)
     return tuple(first.values())
 
@@ -135,7 +137,7 @@ def _description(value: object) -> str:
 
 
 def _requests(value: object) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(draft.content for draft in drafts_in(value)))[:MOST_FORGET]
+    return tuple(dict.fromkeys(draft.content for draft in new_memories_in(value)))[:MOST_FORGET]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +148,7 @@ class Answer:
     message: Annotated[str, BeforeValidator(_message)] = _named(
         "message reply response answer msg finalanswer finalreply finalresponse", ""
     )
-    memories: Annotated[tuple[Draft, ...], BeforeValidator(drafts_in)] = _named(
+    memories: Annotated[tuple[NewMemory, ...], BeforeValidator(new_memories_in)] = _named(
         "memories memory newmemories memoriestostore facts newfacts", ()
     )
     forget: Annotated[tuple[str, ...], BeforeValidator(_requests)] = _named("forget", ())
@@ -207,7 +209,7 @@ def answer_in(value: object, *, wrapped: bool = False) -> Answer | None:
         return None
     fields = simple_keys(value)
     named, signs = "memories" in fields, fields.keys() & {"subjects", "ttl", "importance"}
-    if signs and not named and "message" not in fields and (drafts := drafts_in([value])):
+    if signs and not named and "message" not in fields and (drafts := new_memories_in([value])):
         return Answer("", drafts)
     written = ANSWER.validate_python(fields)
     message = fields.get("message")
@@ -226,7 +228,7 @@ def joined(parts: Sequence[Answer]) -> Answer:
     """Return successive answers as one: the last message, and the memories of all."""
     return Answer(
         next((part.message for part in reversed(parts) if part.message), ""),
-        drafts_in([part.memories for part in parts]),
+        new_memories_in([part.memories for part in parts]),
         tuple(text for part in parts for text in part.forget),
         next((part.seen for part in reversed(parts) if part.seen), ""),
     )

@@ -7,19 +7,19 @@ from pydantic_core import from_json
 
 from agent.errors import AnswerMisfit
 from agent.models.json_objects import objects_in
-from agent.turn.output.answer import Answer, drafts_in
+from agent.turn.output.answer import Answer, new_memories_in
 from agent.types.client import AnswerForm
-from memory.records import Draft
+from memory.records import NewMemory
 
 
 def shaped(raw: str, form: AnswerForm) -> Answer:
     """Return the answer whose message is the JSON object that the client wants: as it was written, if there
     is nothing else. Raises AnswerMisfit if the model did not write one."""
     value = _object_in(raw)
-    memories: tuple[Draft, ...] = ()
+    memories: tuple[NewMemory, ...] = ()
     candidates = [value]
     if value and value.keys() >= {"message", "memories"}:  # the usual answer around it
-        memories = drafts_in(value["memories"])
+        memories = new_memories_in(value["memories"])
         whole = "message" in (form.schema or {}).get("properties", ())
         candidates = [_object_in(value["message"]), value if whole else None]
     fault: str | None = "it is no JSON object"

@@ -8,7 +8,7 @@ from itertools import filterfalse
 from agent.turn.output.answer import Answer
 from agent.turn.output.parse import FALLBACK_NOTED
 from memory.index.bm25 import stems
-from memory.records import Draft
+from memory.records import NewMemory
 from prompts.echo import is_echo
 
 MOST_REPEATS, SHORTEST_LOOP, LONGEST_LOOP = 8, 200, 1_000
@@ -45,7 +45,7 @@ def until_loop(text: str) -> str:
     return text[:start].rstrip() if loops and any(map(str.isalpha, text[start:])) else text
 
 
-def unsupported(memories: Sequence[Draft], read: Iterable[str]) -> list[str]:
+def unsupported(memories: Sequence[NewMemory], read: Iterable[str]) -> list[str]:
     """Return the memories that share no word with what the model read. They are kept, since "yes, very" may
     answer a question."""
     if not memories:

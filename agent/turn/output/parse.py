@@ -10,7 +10,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from agent.models.json_objects import JsonValue, objects_in
-from agent.turn.output.answer import ANSWER, EDGES, Answer, answer_in, drafts_in, joined, sentences_in
+from agent.turn.output.answer import ANSWER, EDGES, Answer, answer_in, joined, new_memories_in, sentences_in
 from agent.turn.output.cleaning import beside_object, cleaned, prose
 from memory.text import readable
 
@@ -75,7 +75,7 @@ def _chosen(text: str, values: Sequence[JsonValue]) -> tuple[Answer, str]:
         after = beside_object(text[item.end : then.start if then else None])
         part = answer_in(item.value)
         if used and isinstance(item.value, list) and not before:
-            part = Answer("", drafts_in(item.value))
+            part = Answer("", new_memories_in(item.value))
         named = part and (part.memories or "memories" in text[item.start : item.end].casefold())
         if part is None or (before and not named and (after or len(item.value) > 1)):
             continue  # a sample in the sentences

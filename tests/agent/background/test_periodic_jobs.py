@@ -14,7 +14,7 @@ from agent.services.admin import AdminService
 from agent.turn.store_memories_job import STORE_MEMORIES, store_memories_payload
 from agent.types import TurnRequest
 from hachi import Companion, Settings
-from memory.records import Draft
+from memory.records import NewMemory
 from memory.sql import changes
 
 
@@ -48,7 +48,7 @@ async def test_work_that_another_process_left_is_done_by_itself(open_pet, rows, 
     monkeypatch.setattr(schedule, "QUEUE_SECONDS", 0.05)
     pet = await open_pet(given=ScriptedModel(), periodic_jobs=True)
     await pet.settle()
-    payload = store_memories_payload([Draft("Ana skis")], TurnRequest("", "ana", pet.clock()), None, [])
+    payload = store_memories_payload([NewMemory("Ana skis")], TurnRequest("", "ana", pet.clock()), None, [])
     async with pet.components.database.write() as connection:
         await pet.components.queue.add(connection, STORE_MEMORIES, "ana", payload, pet.clock())
 

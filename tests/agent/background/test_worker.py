@@ -13,7 +13,7 @@ from agent.turn.store_memories_job import STORE_MEMORIES, read_store_memories, s
 from agent.types import TurnRequest
 from hachi import Companion, Place
 from memory.process.breaker import NotNow
-from memory.records import Draft, Hit
+from memory.records import Hit, NewMemory
 from memory.sql.jobs.job import MAX_ATTEMPTS, Job
 
 OpenPet = Callable[..., Awaitable[Companion]]
@@ -33,7 +33,7 @@ async def _accept(
     jobs = []
     for content in contents:
         incoming = TurnRequest("so it is", "ana", pet.clock())
-        payload = store_memories_payload([Draft(content, ("ana",))], incoming, None, [])
+        payload = store_memories_payload([NewMemory(content, ("ana",))], incoming, None, [])
         async with pet.components.database.write() as connection:
             job = await pet.components.queue.add(connection, kind, "ana", payload, pet.clock(), ours=ours)
             jobs.append(job)
@@ -81,7 +81,10 @@ async def test_a_memory_job_holds_ids_and_is_read_with_what_they_name(pet, clock
     }
     await pet.conversations.import_messages([said], user="ana")
     snow = await pet.remember("Ana likes snow", user="ana")
-    drafts = [Draft("Ana skis", ("ana", "ski"), "7d", "preference", 0.9, "some-id"), Draft("Ana has a cat")]
+    drafts = [
+        NewMemory("Ana skis", ("ana", "ski"), "7d", "preference", 0.9, "some-id"),
+        NewMemory("Ana has a cat"),
+    ]
     incoming = TurnRequest("I ski", "ana", clock(), Place(("acme", "general")))
     found = [
         Hit(str(snow.id), "memory", "Ana likes snow", 0.4, clock()),
@@ -118,7 +121,7 @@ async def test_a_job_waits_while_what_it_rests_on_may_be_brought_back(pet, clock
     [message] = await pet.conversations.messages(user="ana")
     gone = await pet.conversations.forget(message.id, user="ana")
     incoming, queue = TurnRequest(message.text, "ana", clock(), Place()), pet.components.queue
-    payload = store_memories_payload([Draft("Ana skis")], incoming, message.id, [])
+    payload = store_memories_payload([NewMemory("Ana skis")], incoming, message.id, [])
     async with pet.components.database.write() as connection:
         await queue.add(connection, STORE_MEMORIES, "ana", payload, clock())
     await pet.settle()
@@ -212,7 +215,9 @@ async def test_what_a_killed_process_had_claimed_runs_when_its_claim_ends(pet, c
 
 async def test_jobs_that_may_end_the_process_run_one_at_a_time(pet, rows):
     for name in ("ana", "ben"):
-        payload = store_memories_payload([Draft("so it is")], TurnRequest("", name, pet.clock()), None, [])
+        payload = store_memories_payload(
+            [NewMemory("so it is")], TurnRequest("", name, pet.clock()), None, []
+        )
         async with pet.components.database.write() as connection:
             await pet.components.queue.add(connection, STORE_MEMORIES, name, payload, pet.clock())
     rows("UPDATE work SET crashes = 2")
@@ -228,7 +233,7 @@ async def test_jobs_that_may_end_the_process_run_one_at_a_time(pet, rows):
 
 async def test_many_jobs_of_one_person_leave_room_for_others(pet):
     await _accept(pet, *(f"Ana's boat number {n} is green" for n in range(LOOK_AHEAD + 1)))
-    payload = store_memories_payload([Draft("Ben sings")], TurnRequest("", "ben", pet.clock()), None, [])
+    payload = store_memories_payload([NewMemory("Ben sings")], TurnRequest("", "ben", pet.clock()), None, [])
     async with pet.components.database.write() as connection:
         await pet.components.queue.add(connection, STORE_MEMORIES, "ben", payload, pet.clock())
 

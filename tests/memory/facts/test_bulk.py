@@ -9,11 +9,11 @@ import pytest
 from memory.audience import Audience, Place
 from memory.facts.bulk import remember_many
 from memory.facts.candidate import Provenance
-from memory.records import Decision, Draft
+from memory.records import Decision, NewMemory
 from tests.memory.conftest import Stack, on_both
 
 
-def statements(stack: Stack, seed: int, count: int = 40) -> list[tuple[Draft, timedelta, str]]:
+def statements(stack: Stack, seed: int, count: int = 40) -> list[tuple[NewMemory, timedelta, str]]:
     """Random drafts with how long ago and in which place they were told: new, told before in the same words,
     about people with two names, and ones that are refused."""
     dice = random.Random(seed)
@@ -35,16 +35,19 @@ def statements(stack: Stack, seed: int, count: int = 40) -> list[tuple[Draft, ti
             "subjects": dice.choice([(), ("hens",)]),
         }
         place = dice.choice(["", "", "", "den"])
-        found.append((Draft(text, **about), timedelta(days=dice.choice([0, 0, 2, 5])), place))
+        found.append((NewMemory(text, **about), timedelta(days=dice.choice([0, 0, 2, 5])), place))
     return found
 
 
 async def told(
-    stack: Stack, user: str, given: list[tuple[Draft, timedelta, str]], *, together: bool
+    stack: Stack, user: str, given: list[tuple[NewMemory, timedelta, str]], *, together: bool
 ) -> list[Decision]:
     stated = [
-        (draft, Provenance(user, stack.clock.now - ago, Place((user, place) if place else ()), source="note"))
-        for draft, ago, place in given
+        (
+            new_memory,
+            Provenance(user, stack.clock.now - ago, Place((user, place) if place else ()), source="note"),
+        )
+        for new_memory, ago, place in given
     ]
     if together:
         return await remember_many(stack.writer, stated)
@@ -81,7 +84,7 @@ async def test_what_was_told_together_is_found_once(stack: Stack, monkeypatch: p
     monkeypatch.setattr("memory.facts.bulk.AT_ONCE", 10)
     durable: list[int] = []
     origin = Provenance("ana", stack.clock.now)
-    stated = [(Draft(f"Ana's shelf {n} holds red boxes"), origin) for n in range(13)]
+    stated = [(NewMemory(f"Ana's shelf {n} holds red boxes"), origin) for n in range(13)]
     decisions = await remember_many(stack.writer, stated, durable.append)
     assert {decision.action for decision in decisions} == {"add"}
     assert durable == [10, 3]
@@ -89,6 +92,6 @@ async def test_what_was_told_together_is_found_once(stack: Stack, monkeypatch: p
     assert "Ana's shelf 7 holds red boxes" in await stack.found("which boxes are on shelf 7?", "ana")
     assert {one.reason for one in await remember_many(stack.writer, stated)} == {"known word for word"}
     stack.clock.advance(seconds=1)
-    corrected = Draft("All are blue now", replaces=decisions[7].id)
+    corrected = NewMemory("All are blue now", replaces=decisions[7].id)
     [decision] = await remember_many(stack.writer, [(corrected, Provenance("ana", stack.clock.now))])
     assert (decision.action, decision.target_id) == ("replace", decisions[7].id)

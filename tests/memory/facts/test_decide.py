@@ -8,7 +8,7 @@ import pytest
 from memory.audience import Place
 from memory.facts.candidate import Provenance
 from memory.facts.decide import Ruling
-from memory.records import Draft
+from memory.records import NewMemory
 from tests.memory.conftest import Stack, on_both
 
 HOME, MOVED = "Ana lives in Paris", "Ana moved to Lyon"
@@ -51,7 +51,7 @@ async def test_a_ruling_that_would_lose_a_value_leaves_both(stack: Stack, ruling
     stack.clock.advance(days=1)
     assert await rule(stack, await stack.remember(late), old, ruling) is None
     origin = Provenance("anna", stack.clock.now, live=True)
-    [decision] = await stack.writer.remember([Draft(later)], origin, {str(old.id): ruling})
+    [decision] = await stack.writer.remember([NewMemory(later)], origin, {str(old.id): ruling})
     assert decision.action == "add"
     assert await stack.known() == {early, late, later}
 
@@ -81,7 +81,7 @@ async def test_of_two_in_other_words_one_stays_and_the_other_is_history_unless_a
         await rule(stack, await stack.remember(new), first, ruling)
     else:
         origin = Provenance("anna", stack.clock.now, live=True)
-        await stack.writer.remember([Draft(new)], origin, {str(first.id): ruling})
+        await stack.writer.remember([NewMemory(new)], origin, {str(first.id): ruling})
     assert await stack.known() == ({old, new} if stays is None else {(old, new)[stays]})
 
 
@@ -116,11 +116,11 @@ async def test_what_is_about_to_be_stored_follows_its_rulings(stack: Stack) -> N
     stack.clock.advance(days=1)
     origin = Provenance("anna", stack.clock.now, live=True)
     [decision] = await stack.writer.remember(
-        [Draft("Ana is 30 years old")], origin, {str(old.id): "replaces"}
+        [NewMemory("Ana is 30 years old")], origin, {str(old.id): "replaces"}
     )
     assert (decision.action, decision.target_id) == ("replace", old.id)
     [again] = await stack.writer.remember(
-        [Draft("Ana is in her thirties")], origin, {str(decision.id): "ignore"}
+        [NewMemory("Ana is in her thirties")], origin, {str(decision.id): "ignore"}
     )
     assert (again.action, again.id) == ("ignore", decision.id)
 

@@ -8,7 +8,7 @@ import pytest
 
 from memory.facts.candidate import Provenance
 from memory.facts.decision_log import decision_run
-from memory.records import Draft
+from memory.records import NewMemory
 from tests.memory.conftest import Stack
 
 
@@ -26,9 +26,12 @@ async def test_each_decision_making_is_one_line_of_json(stack: Stack, caplog: An
     first = await stack.remember("Ana runs")
     stack.clock.advance(days=1)
     caplog.clear()
-    drafts = [Draft("Ana runs at noon", replaces=first.id), Draft("Ana says hello", importance=0.1)]
+    new_memories = [
+        NewMemory("Ana runs at noon", replaces=first.id),
+        NewMemory("Ana says hello", importance=0.1),
+    ]
     said = "I run at noon. Hello! ☕\n"
-    [now, _] = await stack.writer.remember(drafts, Provenance("anna", stack.clock.now, said=said))
+    [now, _] = await stack.writer.remember(new_memories, Provenance("anna", stack.clock.now, said=said))
     await stack.writer.remember([], Provenance("anna", stack.clock.now))
     replaced = {"fact": "Ana runs at noon", "action": "replace", "id": now.id, "target_id": first.id}
     ignored = {"fact": "Ana says hello", "action": "ignore", "reason": "importance 0.1 is under 0.3"}
@@ -48,7 +51,7 @@ async def test_a_run_of_several_calls_is_one_line_for_each_person(stack: Stack, 
     with decision_run():
         for user, said in (("ana", "one"), ("ana", "three"), ("ben", "")):
             origin = Provenance(user, stack.clock.now, said=said)
-            await stack.writer.remember([Draft(f"{user} says {said}")], origin)
+            await stack.writer.remember([NewMemory(f"{user} says {said}")], origin)
     ana, ben = lines()
     assert (ana["user_id"], ana["input_message_length"], ana["extracted_count"]) == ("ana", 8, 2)
     assert facts(ana) == ["ana says one", "ana says three"]
@@ -67,7 +70,7 @@ async def test_what_was_decided_before_a_failure_is_logged(stack: Stack, lines: 
     stack.writer.decide = once  # type: ignore[method-assign]
     with pytest.raises(RuntimeError):
         await stack.writer.remember(
-            [Draft("Ana runs"), Draft("Ana swims")], Provenance("ana", stack.clock.now)
+            [NewMemory("Ana runs"), NewMemory("Ana swims")], Provenance("ana", stack.clock.now)
         )
     [line] = lines()
     assert (line["extracted_count"], facts(line)) == (2, ["Ana runs"])

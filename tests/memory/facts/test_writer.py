@@ -13,7 +13,7 @@ from memory.audience import Audience
 from memory.errors import StoreUnavailable
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.similar import Doubt, SimilarSearch
-from memory.records import MAX_CONTENT, Decision, Draft, Hit, Memory
+from memory.records import MAX_CONTENT, Decision, Hit, Memory, NewMemory
 from memory.sql.engine.errors import Overtaken
 from memory.sql.tables import memories
 from tests.memory.conftest import Stack, on_both
@@ -145,7 +145,7 @@ async def test_two_facts_are_related_by_a_tag_a_name_or_their_meaning(
     old = await stack.remember(ALLERGIC, "u1", subjects=("anna", "health"))
     [memory] = await stack.memories("u1")
     assert memory.id == old.id
-    assert await stack.similar.related(Draft(new, tags), memory, "u1") is related
+    assert await stack.similar.related(NewMemory(new, tags), memory, "u1") is related
 
 
 async def test_only_what_the_people_present_may_read_can_be_corrected(stack: Stack) -> None:
@@ -255,9 +255,9 @@ async def test_a_correction_of_what_was_replaced_already_replaces_what_holds_now
 async def test_parallel_corrections_of_one_fact_leave_one(stack: Stack) -> None:
     old = await stack.remember("Anna is 1")
     stack.clock.advance(days=1)
-    age = [Draft(f"Anna is {years}", replaces=old.id) for years in range(2, 7)]
+    age = [NewMemory(f"Anna is {years}", replaces=old.id) for years in range(2, 7)]
     origin = Provenance("anna", stack.clock.now, stated_now=True)
-    await asyncio.gather(*(stack.writer.remember([draft], origin) for draft in age))
+    await asyncio.gather(*(stack.writer.remember([new_memory], origin) for new_memory in age))
     assert len(await stack.memories()) == 1
 
 
@@ -337,8 +337,8 @@ async def test_a_judge_is_asked_once_a_message_and_may_rule_that_it_replaces(sta
     first = await stack.remember(LOVES)
     await stack.remember("Anna drinks coffee in the morning")
     stack.clock.advance(days=1)
-    drafts = [Draft(FED_UP), Draft("Anna drinks tea in the morning"), Draft("")]
-    decision, *_ = await stack.writer.remember(drafts, Provenance("anna", stack.clock.now))
+    new_memories = [NewMemory(FED_UP), NewMemory("Anna drinks tea in the morning"), NewMemory("")]
+    decision, *_ = await stack.writer.remember(new_memories, Provenance("anna", stack.clock.now))
     [doubts] = judge.asked
     assert Doubt(LOVES, began, FED_UP, stack.clock.now) in doubts
     assert {doubt.old for doubt in doubts} == {LOVES, "Anna drinks coffee in the morning"}

@@ -24,7 +24,7 @@ from memory.forgetting.purge import NOBODY
 from memory.index import Question
 from memory.people.profile_entries import Entry
 from memory.people.profile_store import ProfileStore
-from memory.records import Draft, Erased
+from memory.records import Erased, NewMemory
 from memory.sql import tables
 from memory.sql.keys import Keys, digest
 from memory.sql.messages.summaries import CONSOLIDATE, owner_of
@@ -467,7 +467,7 @@ async def test_nothing_is_kept_of_a_message_that_was_erased(stack: Stack) -> Non
     await erase(stack)
 
     origin = Provenance("anna", stack.clock.now, message_id=said, live=True)
-    [decision] = await stack.writer.remember([Draft("Anna skis")], origin)
+    [decision] = await stack.writer.remember([NewMemory("Anna skis")], origin)
     with pytest.raises(NotFound, match="has been erased"):
         await stack.tasks.update("anna", "wax the skis", now=stack.clock.now, message_id=said, place=PRIVATE)
 

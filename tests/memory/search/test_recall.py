@@ -211,8 +211,8 @@ async def test_a_question_about_nothing_known_brings_nothing(stack: Stack) -> No
 
 async def test_a_message_is_near_in_meaning_to_what_it_says_and_not_to_its_code(stack: Stack) -> None:
     said = await stack.receive("My budget is tight.\n```js\nconst items = all.map((one) => one.price);\n```")
-    [draft] = await Rows(stack.database).shown({"message": [said]}, stack.clock.now)
-    assert (draft.text, "const items" in draft.point.text) == ("My budget is tight.", True)
+    [index_row] = await Rows(stack.database).shown({"message": [said]}, stack.clock.now)
+    assert (index_row.text, "const items" in index_row.point.text) == ("My budget is tight.", True)
 
 
 @pytest.mark.parametrize(

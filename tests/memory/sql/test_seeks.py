@@ -61,9 +61,9 @@ async def test_postgresql_takes_messages_and_those_around_them_from_indexes(stac
         await connection.run_sync(create_triggers)
         await connection.exec_driver_sql("ANALYZE messages")
     asked, rows, now = statements_of(stack), stack.indexing.engine.rows, stack.clock.now
-    drafts = [draft async for some in rows.of_owner("user:person 3", now, 20) for draft in some]
-    assert len(drafts) == 50
-    assert await rows.shown({"message": [draft.point.id for draft in drafts[:3]]}, now)
+    index_rows = [index_row async for some in rows.of_owner("user:person 3", now, 20) for index_row in some]
+    assert len(index_rows) == 50
+    assert await rows.shown({"message": [index_row.point.id for index_row in index_rows[:3]]}, now)
     of_messages = [one for one in asked if "FROM messages" in one[0] or "JOIN LATERAL" in one[0]]
     assert len(of_messages) > 6
     assert await scans(stack, of_messages) == []

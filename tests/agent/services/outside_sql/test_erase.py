@@ -20,7 +20,7 @@ from memory.audience import Audience, Place
 from memory.errors import IndexUnavailable, StoreUnavailable
 from memory.facts.decision_log import decision_run
 from memory.index.bm25 import stems
-from memory.records import Draft
+from memory.records import NewMemory
 
 OpenPet = Callable[..., Awaitable[Companion]]
 Rows = Callable[..., list[dict[str, Any]]]
@@ -82,7 +82,7 @@ async def test_work_that_was_taken_already_brings_nothing_back(open_pet: OpenPet
     said = {"id": "5c8a2f0e-0000-4000-8000-000000000000", "author": "Ana", "text": "I ski"}
     await pet.conversations.import_messages([said | {"sent_at": pet.clock()}], user="ana")
     payload = store_memories_payload(
-        [Draft("Ana skis")], TurnRequest("I ski", "ana", pet.clock()), said["id"], []
+        [NewMemory("Ana skis")], TurnRequest("I ski", "ana", pet.clock()), said["id"], []
     )
     async with pet.components.database.write() as connection:
         piece = await pet.components.queue.add(connection, STORE_MEMORIES, "ana", payload, pet.clock())
@@ -255,7 +255,7 @@ async def test_what_a_model_wrote_for_others_from_what_they_told_is_not_remember
     await pet.remember("Ben has a dog", user="ben", place="acme")
     hits = await pet.components.recall.recent(Audience.of("ben", Place.parse("acme")), 5)
     incoming = TurnRequest("what is new with Ana?", "ben", pet.clock(), Place.parse("acme"))
-    drafts = [Draft("Ana broke her left shoulder"), Draft("Ben asks after Ana")]
+    drafts = [NewMemory("Ana broke her left shoulder"), NewMemory("Ben asks after Ana")]
     async with pet.components.database.write() as connection:
         await pet.components.queue.add(
             connection,

@@ -2,7 +2,7 @@ import pytest
 
 from agent.turn.output.answer import Answer
 from agent.turn.output.mend import until_loop, without_echo
-from memory.records import Draft
+from memory.records import NewMemory
 from prompts import read
 
 RULE = next(
@@ -34,12 +34,16 @@ def test_a_reply_that_repeats_a_little_stays_whole(text):
 def test_sentences_of_the_prompt_are_neither_shown_nor_kept():
     answer = Answer(
         RULE,
-        (Draft(RULE), Draft("Now: noon"), Draft("Ana has a cat", subjects=("ana", "what to remember"))),
+        (
+            NewMemory(RULE),
+            NewMemory("Now: noon"),
+            NewMemory("Ana has a cat", subjects=("ana", "what to remember")),
+        ),
         (RULE, "the cat"),
     )
     mended = without_echo(answer, {"now noon"})
     assert mended.message == "Noted, I will remember that."
-    assert mended.memories == (Draft("Ana has a cat", subjects=("ana",)),)
+    assert mended.memories == (NewMemory("Ana has a cat", subjects=("ana",)),)
     assert mended.forget == ("the cat",)
     assert without_echo(Answer(RULE)).message == ""
 
