@@ -104,7 +104,7 @@ async def find(
         asking=reader.message_id,
         zone=reader.zone,
     )
-    asked, known = bool(query.strip()), found.known - {reader.message_id}
+    asked, known = bool(query.strip()), found.excluded_matches - {reader.message_id}
     brought = reader.searches if asked else reader.lists
     result = await _shown(
         reader,
@@ -163,11 +163,11 @@ async def _shown(
     best = new[:limit]
     around = await reader.recall.around(best, reader.audience)
     ids = short_ids([hit.id for hit in best if hit.memory])
-    told_by = await reader.recall.told_by(best, reader.audience)
+    tellers = await reader.recall.tellers(best, reader.audience)
 
     def entries_of(parts: Sequence[Hit | Excerpt]) -> list[Entry]:
         return [
-            _excerpt(p, reader) if isinstance(p, Excerpt) else _hit(p, ids, told_by, reader.zone)
+            _excerpt(p, reader) if isinstance(p, Excerpt) else _hit(p, ids, tellers, reader.zone)
             for p in parts
         ]
 
@@ -189,13 +189,13 @@ async def _shown(
     return result
 
 
-def _hit(hit: Hit, ids: dict[str, str], told_by: Mapping[str, str], zone: tzinfo) -> dict[str, Any]:
+def _hit(hit: Hit, ids: dict[str, str], tellers: Mapping[str, str], zone: tzinfo) -> dict[str, Any]:
     shown: dict[str, Any] = {"id": ids[hit.id]} if hit.memory else {}
     shown |= {"kind": hit.kind, "content": cut(hit.content, LONGEST_HIT), "at": moment(hit.created_at, zone)}
     if hit.origin:
         shown["from"] = hit.origin
-    if hit.id in told_by:
-        shown["told_by"] = speaker(told_by[hit.id])
+    if hit.id in tellers:
+        shown["told_by"] = speaker(tellers[hit.id])
     if hit.memory:
         shown["subjects"] = list(hit.memory.subjects)
         if hit.memory.expires_at:
@@ -208,7 +208,7 @@ def _excerpt(excerpt: Excerpt, reader: Reader) -> Entry:
     day."""
     times = [line.message.sent_at.astimezone(reader.zone) for line in excerpt.lines]
     first = next(
-        at for at, line in zip(times, excerpt.lines, strict=True) if line.message.id in excerpt.found
+        at for at, line in zip(times, excerpt.lines, strict=True) if line.message.id in excerpt.hit_ids
     )
     day = first if first.date() == times[0].date() else times[0]
     at, lines = moment(day, reader.zone), list[str]()
@@ -219,7 +219,7 @@ def _excerpt(excerpt: Excerpt, reader: Reader) -> Entry:
         lines += _lines(line, excerpt, reader.audience.origin(line.owners))
     if not reader.message_ids:
         return [at, *lines]
-    ids = [line.message.id for line in excerpt.lines if line.message.id in excerpt.found]
+    ids = [line.message.id for line in excerpt.lines if line.message.id in excerpt.hit_ids]
     return {"kind": "messages", "at": at, "lines": lines, "ids": ids}
 
 
@@ -228,7 +228,7 @@ def _lines(line: Line, excerpt: Excerpt, origin: str) -> list[str]:
     message = line.message
     said = f" (in {one_line(origin)})" if origin else ""
     gap = ["…"] if message.id in excerpt.gaps else []
-    if message.id in excerpt.found:
+    if message.id in excerpt.hit_ids:
         return [*gap, spoken(message.author, cut(message.text, LONGEST_HIT), message.role, said)]
     text = message.text
     short = text if len(text) <= LONGEST_CONTEXT else f"{text[: LONGEST_CONTEXT - 1].rstrip()}…"

@@ -58,9 +58,9 @@ def _enum(kind: Any) -> Schema:
     return Schema({"type": "string", "enum": [*get_args(kind)]})
 
 
-def schema_of(model: type[BaseModel], left_out: Collection[str] = ()) -> dict[str, Any]:
+def schema_of(model: type[BaseModel], omitted: Collection[str] = ()) -> dict[str, Any]:
     """Return the JSON schema of the fields that have one. OpenAI's strict mode accepts it without bounds."""
-    marks = {name: field.metadata for name, field in model.model_fields.items() if name not in left_out}
+    marks = {name: field.metadata for name, field in model.model_fields.items() if name not in omitted}
     forms = (
         (name, mark.json_schema) for name, of in marks.items() for mark in of if isinstance(mark, Schema)
     )

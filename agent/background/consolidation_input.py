@@ -13,7 +13,7 @@ from agent.background.consolidation_messages import (
     ANSWERED_WITHIN,
     MOST_MESSAGES,
     before_pending,
-    that_fit_one_call,
+    fitting_a_call,
     with_last_replies,
 )
 from agent.turn.context.user_snippet import fitting
@@ -204,7 +204,7 @@ class ConsolidationReader:
         new = await self.parts.transcript.following(conversation, owner, None, MOST_MESSAGES, most=most)
         after = active.covered if active else 0
         covered = [line for line in await self.parts.transcript.lines(again, owner) if line.seq <= after]
-        ready = that_fit_one_call(before_pending(new, now - self.answered_within))
+        ready = fitting_a_call(before_pending(new, now - self.answered_within))
         lines = with_last_replies([*covered, *ready], limit)
         lines = await self._without_places(lines, owner) if place.private else lines
         earlier: Sequence[Message] = ()

@@ -38,7 +38,7 @@ def before_pending(lines: Sequence[Line], since: datetime) -> Sequence[Line]:
     return lines[: min(waits.values(), default=len(lines))]
 
 
-def that_fit_one_call(lines: Sequence[Line]) -> list[Line]:
+def fitting_a_call(lines: Sequence[Line]) -> list[Line]:
     """Return the first messages, as many as one call reads."""
     backwards = [(line, both_ends(line.message.text)) for line in reversed(lines)]
     fit = newest_that_fit(backwards, MESSAGES)[::-1]

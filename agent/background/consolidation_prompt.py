@@ -62,7 +62,7 @@ def extras(reading: ConsolidationInput) -> dict[str, bool]:
     }
 
 
-def left_out(reading: ConsolidationInput) -> list[str]:
+def omitted_fields(reading: ConsolidationInput) -> list[str]:
     """Return the fields that are not asked for."""
     short = ["new_preferences", "task_updates"] if reading.narrow else []
     return short + [name for name, asked in extras(reading).items() if not asked]

@@ -24,7 +24,7 @@ from agent.background.consolidation_answer import (
     schema_of,
 )
 from agent.background.consolidation_input import ConsolidationInput
-from agent.background.consolidation_prompt import consolidation_prompt, left_out, transcript
+from agent.background.consolidation_prompt import consolidation_prompt, omitted_fields, transcript
 from agent.models.ask import ask
 from agent.models.choice.choose import ChosenModel
 from agent.models.json_objects import object_with
@@ -67,7 +67,7 @@ async def extract_memory_updates(
     """Ask the model, and if items cite several people, `spend` and ask once more. A refusal of the model or
     its server is an answer that is not whole. Errors of the model's library pass through."""
     question = consolidation_prompt(reading, summary)
-    form = schema_of(ConsolidationAnswer, left_out(reading))
+    form = schema_of(ConsolidationAnswer, omitted_fields(reading))
     try:
         written = await ask(chosen, "consolidation", question, form)
         answer = read_answer(written, summary, our_sentences([question]))

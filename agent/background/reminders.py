@@ -114,8 +114,8 @@ class Reminders:
         if reminder is None:
             await self._parts.queue.done(piece)
             return False
-        known = await self._parts.profiles.view(piece.user_id, reminder.place, self._parts.clock())
-        text = text_of(reminder.task, known, self._parts.clock())
+        context = await self._parts.profiles.view(piece.user_id, reminder.place, self._parts.clock())
+        text = text_of(reminder.task, context, self._parts.clock())
         try:
             async with asyncio.timeout(SECONDS):
                 sent = await self._sender(piece.user_id)(reminder, text)
@@ -156,11 +156,11 @@ class Reminders:
                 await note_origins(connection, message.id, [post], posted=True)
 
 
-def text_of(task: Task, known: UserContext, now: datetime) -> str:
+def text_of(task: Task, context: UserContext, now: datetime) -> str:
     """Return the reminder for a due task: one line, with the time in the person's time zone."""
     assert task.due is not None
-    timed = known.profile.timezone or now - task.due > LATE
-    return f"{words_of(task)} {_time(task.due, known.zone)}" if timed else words_of(task)
+    timed = context.profile.timezone or now - task.due > LATE
+    return f"{words_of(task)} {_time(task.due, context.zone)}" if timed else words_of(task)
 
 
 def words_of(task: Task) -> str:

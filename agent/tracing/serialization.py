@@ -30,7 +30,7 @@ from agent.tracing.trace import (
     usage_of,
     was_stopped,
 )
-from memory.process.spans import Recording, Span, in_one_line
+from memory.process.spans import Recording, Span, describe_error
 from memory.search.explanation import rows_of
 from memory.text import storable
 
@@ -105,7 +105,7 @@ class Serializer:
                 ids |= recorded.rows | ({about.message_id} if about.message_id else set())
                 return StoredTrace(summary, body, ids)
             except (RecursionError, ValueError, TypeError, AttributeError, RuntimeError) as error:
-                lost = in_one_line(error)[:EXCERPT]
+                lost = describe_error(error)[:EXCERPT]
         root = self._without_content(root)
         root.data |= {"lost": lost} if lost else {}
         summary = self._summary(running, root, replace(about, said="", reply=""))

@@ -86,7 +86,7 @@ _NOT = re.compile(r"n't\b")
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """How the new fact relates to the old one: the same; different (both stay); a contradiction, which
-    supersedes the old one; subsumed, known already; outdated, stated before what superseded it. Words alone
+    supersedes the old one; subsumed, stored already; outdated, stated before what superseded it. Words alone
     prove only the first two."""
 
     relation: Relation
@@ -97,8 +97,7 @@ DIFFERENT, SAME = Verdict("different", "other words"), Verdict("same", "the same
 
 
 def _tidy(text: str) -> str:
-    """Return the text with one form of quotes, dashes, digits, points and spaces; case and punctuation
-    stay."""
+    """Unify quotes, dashes, digits, points and spaces; keep case and punctuation."""
     text = _RAISED.sub(lambda raised: "^" + raised[0], text)
     text = unicodedata.normalize("NFKC", text.translate(_TABLE)).translate(_TABLE)
     if not text.isascii():
@@ -118,14 +117,14 @@ def normalise(text: str) -> str:
 
 
 def content_key(text: str) -> str:
-    """Hash `normalise(text)` to 32 hexadecimal digits. The database keeps it: where `normalise` changes,
-    earlier facts are found by search alone."""
+    """Hash `normalise(text)` to 32 hexadecimal digits. It is stored: after a change of
+    `normalise` only a search finds earlier facts."""
     return blake2b(normalise(text).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def same_words(one: str, other: str) -> bool:
+def same_words(text: str, other: str) -> bool:
     """Return whether both texts have the same words in the same order."""
-    return normalise(one) == normalise(other)
+    return normalise(text) == normalise(other)
 
 
 def within(words: str, text: str) -> bool:
@@ -134,9 +133,9 @@ def within(words: str, text: str) -> bool:
     return words in text if unspaced else f" {words} " in f" {text} "
 
 
-def alike(one: str, other: str, similarity: float, thresholds: Thresholds) -> bool:
+def alike(text: str, other: str, similarity: float, thresholds: Thresholds) -> bool:
     """Return whether two facts share a topic, by the cosine of their embeddings or their spelling."""
-    spelling = Levenshtein.normalized_similarity(normalise(one), normalise(other))
+    spelling = Levenshtein.normalized_similarity(normalise(text), normalise(other))
     return near(similarity, thresholds) or spelling > NEARLY_THE_SAME_SPELLING
 
 
@@ -186,33 +185,32 @@ def tells(text: str, fact: str, aside: Collection[str] = ()) -> bool:
     return len(stated & _telling(text)) >= min(2, max(1, len(stated) / 3))
 
 
-def only_recalls(new: str, stored: str, said: str, aside: Collection[str] = ()) -> bool:
-    """Return whether a new fact, which resembles a stored one, takes nothing from the message `said`. A
+def only_recalls(new: str, stored: str, message: str, aside: Collection[str] = ()) -> bool:
+    """Return whether a new fact, which resembles a stored one, takes nothing from the `message`. A
     sentence of it states the fact if they share a content word, a question only if nothing had to be
     recalled. A denial, or another script, counts as the speaker's."""
     stated, before = (_telling(without_names(text, aside)) for text in (new, stored))
-    words = [_words(text) for text in (new, stored, said)]
-    if _denials(words[0]) ^ _denials(words[1]) or _scripts(new).isdisjoint(_scripts(said)):
+    words = [_words(text) for text in (new, stored, message)]
+    if _denials(words[0]) ^ _denials(words[1]) or _scripts(new).isdisjoint(_scripts(message)):
         return False
     values = {word.casefold() for word in _words(without_names(new, aside))[1:] if _is_value(word)}
     if not values <= {word.casefold() for word in words[1]}:
         return False
-    spoken = spoken_sentences(said)
+    spoken = spoken_sentences(message)
     if not stated.isdisjoint(_telling(" ".join(spoken))):
         return False
-    question = _telling(" ".join(one for one in sentences(said) if one not in spoken))
+    question = _telling(" ".join(one for one in sentences(message) if one not in spoken))
     return not (stated & question - before and stated & before <= question)
 
 
-def takes_from(known: str, new: str, said: str) -> bool:
-    """Return whether the new fact has a word that states something of a known text, and what was `said` has
-    not."""
-    return not (_telling(new) - _telling(said)).isdisjoint(_telling(known))
+def takes_from(stored: str, new: str, message: str) -> bool:
+    """Return whether the new fact has a content word of the stored one that the message lacks."""
+    return not (_telling(new) - _telling(message)).isdisjoint(_telling(stored))
 
 
-def spoken_sentences(said: str) -> list[str]:
+def spoken_sentences(message: str) -> list[str]:
     """Return the sentences that are no questions."""
-    return [one for one in sentences(said) if not one.rstrip(_CLOSING).endswith(_ASKING)]
+    return [one for one in sentences(message) if not one.rstrip(_CLOSING).endswith(_ASKING)]
 
 
 def _scripts(text: str) -> set[str]:

@@ -46,7 +46,7 @@ def echo_of_memory(candidate: CandidateFact, recalled: Sequence[Memory]) -> Deci
     return candidate.decision("ignore", here[0], reason, target=here[0])
 
 
-def echoed(candidate: CandidateFact, known: Iterable[Memory]) -> str | None:
+def echoed(candidate: CandidateFact, stored: Iterable[Memory]) -> str | None:
     """Return the text that the candidate repeats, out of those that the turn was shown; None if it does not.
 
     An echo has the words of a hit of a search in the turn, or of a fact of somebody else in the prompt. It is
@@ -59,11 +59,11 @@ def echoed(candidate: CandidateFact, known: Iterable[Memory]) -> str | None:
     elsewhere = (hit.content for hit in origin.found if hit.origin)
     if text := next((text for text in elsewhere if takes_from(text, content, origin.said)), None):
         return text
-    known = list(known)
-    named = {one.id for one in known if candidate.corrects(one) and candidate.decides_for(one)}
+    stored = list(stored)
+    named = {one.id for one in stored if candidate.corrects(one) and candidate.decides_for(one)}
     found = [hit.content for hit in origin.found if hit.id not in named]
     own = user_key(origin.user)
-    others = [one for one in known if one.user_id != origin.user and own not in one.owners]
+    others = [one for one in stored if one.user_id != origin.user and own not in one.owners]
     found += [one.content for one in others if not origin.shown.isdisjoint({one.id, one.message_id})]
     return next((text for text in found if same_words(text, content)), None)
 

@@ -144,28 +144,28 @@ def _quoted(value: Any) -> str:
     return repr(text if len(text) <= 40 else f"{text[:39]}…")
 
 
-def merged(known: Sequence[Entry], new: Sequence[Entry]) -> list[Entry]:
+def merged(stored: Sequence[Entry], new: Sequence[Entry]) -> list[Entry]:
     """Merge `new` into the stored entries, in any order and repeatedly. The later statement wins; of equal
     times, the later in the sequence."""
-    held = {(entry.field, entry.item): entry for entry in known}
+    latest = {(entry.field, entry.item): entry for entry in stored}
     for entry in new:
-        _apply(held, entry)
-    kept = [entry for (path, item), entry in held.items() if not (path in MOST and item)]
+        _apply(latest, entry)
+    entries = [entry for (path, item), entry in latest.items() if not (path in MOST and item)]
     for path, most in MOST.items():
-        items = [entry for entry in held.values() if entry.field == path and entry.item]
-        kept += sorted(items, key=_said, reverse=True)[:most]
-    return sorted(kept, key=lambda entry: (entry.field, entry.item))
+        items = [entry for entry in latest.values() if entry.field == path and entry.item]
+        entries += sorted(items, key=_said, reverse=True)[:most]
+    return sorted(entries, key=lambda entry: (entry.field, entry.item))
 
 
-def _apply(held: dict[tuple[str, str], Entry], entry: Entry) -> None:
+def _apply(latest: dict[tuple[str, str], Entry], entry: Entry) -> None:
     whole, key = (entry.field, ""), (entry.field, entry.item)
-    if any(said.said_at > entry.said_at for said in (held.get(whole), held.get(key)) if said):
+    if any(said.said_at > entry.said_at for said in (latest.get(whole), latest.get(key)) if said):
         return
-    held[key] = entry
+    latest[key] = entry
     if not entry.value and not entry.item:
-        for other in [k for k, said in held.items() if k[0] == entry.field and k[1]]:
-            if held[other].said_at <= entry.said_at:
-                del held[other]
+        for other in [k for k, said in latest.items() if k[0] == entry.field and k[1]]:
+            if latest[other].said_at <= entry.said_at:
+                del latest[other]
 
 
 def _said(entry: Entry) -> tuple[datetime, str]:

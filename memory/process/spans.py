@@ -122,7 +122,7 @@ def _timed(recorded: Recording, here: Span) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        here.error = here.error or in_one_line(error)
+        here.error = here.error or describe_error(error)
         raise
     finally:
         here.took = recorded.elapsed() - here.at
@@ -173,7 +173,7 @@ def new_id() -> str:
     return str(uuid4())
 
 
-def in_one_line(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     try:
         text = str(error) or ("it was stopped" if isinstance(error, CancelledError) else "")
     except Exception as broken:  # the exception's own __str__ failed

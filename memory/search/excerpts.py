@@ -29,8 +29,8 @@ class Excerpt:
     """Lines of one conversation, in order."""
 
     lines: tuple[Line, ...]
-    found: frozenset[str]
-    """The ids of the found messages. The other lines stand around them."""
+    hit_ids: frozenset[str]
+    """The ids of the messages that matched. The other lines stand around them."""
     gaps: frozenset[str]
     """The ids of the lines before which others were left out."""
 
@@ -41,11 +41,11 @@ def relevant(hits: Sequence[Hit], best: float) -> list[Hit]:
 
 
 def excerpts(
-    hits: Sequence[Hit], around: Mapping[str, Sequence[Line]], seen: Collection[str] = ()
+    hits: Sequence[Hit], around: Mapping[str, Sequence[Line]], visible_ids: Collection[str] = ()
 ) -> list[Hit | Excerpt]:
     """Turn messages into excerpts, in the order of the best hit in each; facts and summaries stay.
 
-    `around` has the lines before and after each found message. Lines in `seen` are not shown around a
+    `around` has the lines before and after each found message. Lines in `visible_ids` are not shown around a
     message; a message without lines was deleted meanwhile.
     """
     shown: list[Hit | list[str]] = []
@@ -54,12 +54,12 @@ def excerpts(
             shown.append(hit)
         elif hit.id in around:
             sitting = (one for one in shown if isinstance(one, list) and _one_sitting(one[0], hit.id, around))
-            if (known := next(sitting, None)) is None:
+            if (excerpt := next(sitting, None)) is None:
                 shown.append([hit.id])
             else:
-                known.append(hit.id)
+                excerpt.append(hit.id)
     best = frozenset(hit.id for hit in hits[:EXPLAINED])
-    return [one if isinstance(one, Hit) else _excerpt(one, around, seen, best) for one in shown]
+    return [one if isinstance(one, Hit) else _excerpt(one, around, visible_ids, best) for one in shown]
 
 
 def _one_sitting(one: str, other: str, around: Mapping[str, Sequence[Line]]) -> bool:
@@ -72,15 +72,18 @@ def _line(id: str, window: Sequence[Line]) -> Line:
 
 
 def _excerpt(
-    found: Sequence[str], around: Mapping[str, Sequence[Line]], seen: Collection[str], best: Collection[str]
+    ids: Sequence[str],
+    around: Mapping[str, Sequence[Line]],
+    visible: Collection[str],
+    best: Collection[str],
 ) -> Excerpt:
-    context = [line for id in found for line in _context(id, around[id], id in best)]
-    lines = {line.message.id: line for line in context if line.message.id not in seen}
-    lines |= {id: _line(id, around[id]) for id in found}
-    beside = {(a.seq, b.seq) for id in found for a, b in pairwise(around[id])}
+    context = [line for hit in ids for line in _context(hit, around[hit], hit in best)]
+    lines = {line.message.id: line for line in context if line.message.id not in visible}
+    lines |= {hit: _line(hit, around[hit]) for hit in ids}
+    beside = {(a.seq, b.seq) for hit in ids for a, b in pairwise(around[hit])}
     ordered = sorted(lines.values(), key=lambda line: line.seq)
     gaps = {b.message.id for a, b in pairwise(ordered) if (a.seq, b.seq) not in beside}
-    return Excerpt(tuple(ordered), frozenset(found), frozenset(gaps))
+    return Excerpt(tuple(ordered), frozenset(ids), frozenset(gaps))
 
 
 def _context(id: str, window: Sequence[Line], best: bool) -> list[Line]:

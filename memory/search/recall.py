@@ -29,9 +29,9 @@ from memory.search.search_rows import (
     SearchRow,
     SearchRows,
     around,
+    by_author,
     fact_row,
     message_row,
-    said_by,
     summary_row,
     without,
 )
@@ -64,14 +64,14 @@ NO_ALIASES = Aliases()
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """What a search found."""
+    """The result of a search."""
 
     hits: Sequence[Hit]
     """All of them, best first; of the newest, as many as were asked for."""
     best: float = 0.0
-    """The best score, also of what was to be left out."""
-    known: frozenset[str] = frozenset()
-    """What else matches, of the ids that were to be left out."""
+    """The best score, that of excluded rows included."""
+    excluded_matches: frozenset[str] = frozenset()
+    """Which of the excluded ids match too."""
     partial: bool = False
     """Whether something may be missing that is older, or that only its meaning shows."""
     aliases: Aliases = NO_ALIASES
@@ -170,12 +170,12 @@ class Recall:
             for id, lines in around.items()
         }
 
-    async def told_by(self, hits: Sequence[Hit], audience: Audience) -> dict[str, str]:
-        """Name who told the found facts, by the facts' ids. In private all are the person's own."""
-        told = {hit.id: hit.memory.user_id for hit in hits if hit.memory}
-        told = {id: user for id, user in told.items() if user_key(user) not in audience.keys}
-        names = await self.transcript.speakers.names(set(told.values()), audience)
-        return {id: names[user] for id, user in told.items()}
+    async def tellers(self, hits: Sequence[Hit], audience: Audience) -> dict[str, str]:
+        """Name who stated these facts, by fact id; without facts of the reader."""
+        users = {hit.id: hit.memory.user_id for hit in hits if hit.memory}
+        users = {id: user for id, user in users.items() if user_key(user) not in audience.keys}
+        names = await self.transcript.speakers.names(set(users.values()), audience)
+        return {id: names[user] for id, user in users.items()}
 
     async def memory(self, id: str, audience: Audience) -> Memory:
         """Return the memory with this id or prefix of an id. Raises NotFound."""
@@ -229,12 +229,12 @@ class Recall:
         candidates = {id: row.candidate for id, row in rows.items()}
         ranked = rank(text, lanes, candidates, wanted.now, tags=named, **shape)
         best = max((score for _, score in ranked), default=0.0)
-        known = wanted.exclude.intersection(id for id, score in ranked if score > 0.0)
+        excluded = wanted.exclude.intersection(id for id, score in ranked if score > 0.0)
         ranked = [one for one in ranked if one[0] not in wanted.exclude]
         candidates = {id: one for id, one in candidates.items() if id not in wanted.exclude}
         note(candidates=Explanation(lanes, candidates, ranked, wanted.limit, wanted.exclude))
         hits = [rows[id].hit(score, wanted.audience) for id, score in ranked if score > 0.0]
-        return SearchResult(hits, best, known, rankings.partial, aliases)
+        return SearchResult(hits, best, excluded, rankings.partial, aliases)
 
     def _full(self, rarity: float) -> dict[str, float]:
         """Return what a text that fits the question scores, by lane."""
@@ -292,7 +292,7 @@ class Recall:
         return await self._by_author(found, wanted), replies
 
     async def _by_author(self, found: SearchRows, wanted: SearchRequest) -> SearchRows:
-        """Return what a person of the wanted name said. Who is called exactly so is meant before others."""
+        """Return the rows of the wanted author. An exact match of the name takes precedence."""
         if not wanted.author:
             return found
         tellers = {row.candidate.author for row in found.values() if row.candidate.kind == "memory"}
@@ -300,7 +300,7 @@ class Recall:
         authors = {*await self.transcript.speakers.authors(wanted.audience), *names, *names.values()}
         exact = spelled(wanted.author)
         exactly = {author for author in authors if spelled(author) == exact}
-        return said_by(found, exactly or named(wanted.author, authors), names)
+        return by_author(found, exactly or named(wanted.author, authors), names)
 
 
 def _topic(question: str, authors: Collection[str]) -> str:
@@ -325,5 +325,5 @@ def _further(
 
 
 def _is_reply(message: Message, wanted: SearchRequest) -> bool:
-    """Return whether the companion said it, and nobody asks for what one author said."""
+    """Return whether it is a reply, and the search is not for one author."""
     return message.role == "assistant" and not wanted.author

@@ -24,9 +24,9 @@ class SearchRequest:
     since: datetime | None
     until: datetime | None
     author: str
-    """Whose statements alone are wanted; empty for everybody's."""
+    """The only author whose rows are wanted; empty for all."""
     by_itself: bool
-    """Whether the exchange around a message does not count."""
+    """Whether the windows of messages are ignored."""
     asking: str | None
     """The id of the message that asks."""
 
@@ -75,24 +75,24 @@ def summary_row(conversation: ActiveConversation) -> SearchRow:
     return SearchRow(Candidate("summary", conversation.summary, "", conversation.updated_at), conversation)
 
 
-def without(found: SearchRows, ids: Collection[str]) -> SearchRows:
-    return {id: row for id, row in found.items() if id not in ids}
+def without(rows: SearchRows, ids: Collection[str]) -> SearchRows:
+    return {id: row for id, row in rows.items() if id not in ids}
 
 
-def around(found: SearchRows, id: str | None, among: Collection[str]) -> Iterable[str]:
-    """List a message, and those of these ids whose windows it is in."""
-    if asking := found.get(id or ""):
-        for other, row in found.items():
+def around(rows: SearchRows, id: str | None, among: Collection[str]) -> Iterable[str]:
+    """Yield a message and, of the ids `among`, those in whose windows it is."""
+    if asking := rows.get(id or ""):
+        for other, row in rows.items():
             beside = row.candidate.conversation == asking.candidate.conversation != ""
             near = beside and abs(row.candidate.seq - asking.candidate.seq) <= REACH
             if other == id or (near and other in among):
                 yield other
 
 
-def said_by(found: SearchRows, authors: Collection[str], names: Mapping[str, str]) -> SearchRows:
-    """Keep what these people said; `names` are the tellers' names. Summaries have no author."""
+def by_author(rows: SearchRows, authors: Collection[str], names: Mapping[str, str]) -> SearchRows:
+    """Keep the rows of these authors; `names` are the names of the facts' users. Summaries have no author."""
     theirs = {}
-    for id, row in found.items():
+    for id, row in rows.items():
         author = row.candidate.author
         by = {author, names[author]} if row.candidate.kind == "memory" else {author}
         if not by.isdisjoint(authors):

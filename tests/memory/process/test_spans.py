@@ -8,7 +8,7 @@ import pytest
 from memory.process.spans import (
     Recording,
     Span,
-    in_one_line,
+    describe_error,
     new_id,
     note,
     recording,
@@ -83,6 +83,6 @@ class Unspeakable(Exception):
         raise RuntimeError("no words")
 
 
-@pytest.mark.parametrize("told", [in_one_line, traceback_of])
+@pytest.mark.parametrize("told", [describe_error, traceback_of])
 def test_an_error_that_cannot_be_shown_is_named_all_the_same(told: Callable[[BaseException], str]) -> None:
     assert "Unspeakable" in told(Unspeakable())
