@@ -1,7 +1,7 @@
 """Ask people who want it how something went: `pet.check_ins`.
 
 The model gets a turn of its own, in the person's private conversation, and may stay silent. A surface
-registers whom it can write to. The check-in is taken before that turn, and the post is sent once: what a
+registers whom it can write to. The check-in is claimed before that turn, and the post is sent once: what a
 killed process had begun is not asked any more.
 """
 
@@ -19,7 +19,7 @@ from agent.types.arguments import User
 from agent.types.checks import checks_arguments
 from agent.types.meanings import require_consent
 from memory.audience import PRIVATE, Audience, user_key
-from memory.people.check_ins import CheckIn, Taken
+from memory.people.check_ins import CheckIn, ClaimedCheckIn
 from memory.process.breaker import NotNow, calls_for
 from memory.sql.jobs.deliveries import Deliveries
 from memory.sql.jobs.job import ClaimLost, Job
@@ -40,7 +40,7 @@ AGAIN = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
-class AskedAbout:
+class CheckInMessage:
     """A message that a surface sends."""
 
     user: str
@@ -48,7 +48,7 @@ class AskedAbout:
     text: str
 
 
-Send = Callable[[AskedAbout], Awaitable[bool | str]]
+Send = Callable[[CheckInMessage], Awaitable[bool | str]]
 """Sends the message and returns whether it reached the person, or the id across platforms of the post that
 did (``discord:1234``). It is called once for each message, whatever comes of it."""
 
@@ -69,18 +69,18 @@ class CheckInService:
         return lambda: self._senders.pop(prefix, None) and None
 
     async def wanted(self, *, user: User) -> bool:
-        """Whether the person wants to be asked how things went. Nobody is who did not say so."""
+        """Return whether the person has turned check-ins on. They are off by default."""
         return await self.parts.check_ins.wanted(user)
 
     async def want(self, wanted: bool, *, user: User) -> None:
-        """Say whether the person wants to be asked, in private, how things went that they told of in private.
-        With a no, what is planned goes. Raises BadInput where nothing of theirs is kept."""
+        """Turn check-ins on or off: questions, in private, how things went that the person told of there.
+        Turning them off deletes those planned. Raises BadInput if the person has opted out of storage."""
         if wanted:
             await require_consent(self.parts.places, user, PRIVATE)
         await self.parts.check_ins.want(user, self.parts.clock(), wanted=wanted)
 
     async def list(self, *, user: User) -> list[CheckIn]:
-        """What the person is to be asked, the next one first."""
+        """List what the person is to be asked about, the next first."""
         now = self.parts.clock()
         zone = await self.parts.profiles.zone(user, PRIVATE, now)
         return await self.parts.check_ins.planned(user, zone, now)
@@ -95,15 +95,15 @@ class CheckInService:
         return sum(await asyncio.gather(*map(self._handle, due)))
 
     async def _handle(self, id: str) -> bool:
-        job, taken = await self.parts.queue.claim(self.parts.clock(), id), None
+        job, claimed = await self.parts.queue.claim(self.parts.clock(), id), None
         if job is None:
             return False
         with suppress(ClaimLost):  # the person was erased, or another process was quicker
             async with self.parts.queue.working_on(job):
-                taken = await self._take(job)
-        return taken is not None and await self._ask(job.user_id, taken)
+                claimed = await self._take(job)
+        return claimed is not None and await self._ask(job.user_id, claimed)
 
-    async def _take(self, job: Job) -> Taken | None:
+    async def _take(self, job: Job) -> ClaimedCheckIn | None:
         now, user, queue = self.parts.clock(), job.user_id, self.parts.queue
         try:
             await self._check_budget(user, now)
@@ -117,7 +117,7 @@ class CheckInService:
             await queue.postpone(job, found)
         elif found is None:
             await queue.done(job)
-        return found if isinstance(found, Taken) else None
+        return found if isinstance(found, ClaimedCheckIn) else None
 
     async def _check_budget(self, user: str, now: datetime) -> None:
         """Raise NotNow where the person has had all turns with a bot, or all calls for consolidation, of
@@ -130,12 +130,12 @@ class CheckInService:
         if most and await self.parts.transcript.written_since(user, midnight) >= most:
             raise NotNow(f"{user} has had all turns of today", midnight + timedelta(days=1))
 
-    async def _ask(self, user: str, taken: Taken) -> bool:
+    async def _ask(self, user: str, claimed: ClaimedCheckIn) -> bool:
         """Have the model write, and send what it wrote. Where it wrote nothing, nothing was asked."""
         reply, again = None, None
         try:
             with calls_for(user):
-                reply = await self.turn(await self._request(user, taken.check_in))
+                reply = await self.turn(await self._request(user, claimed.check_in))
         except Exception as error:
             again = self.parts.clock() + AGAIN
             log.warning("a check-in waits: %s: %s", type(error).__name__, error)
@@ -143,9 +143,9 @@ class CheckInService:
             with suppress(NotNow):
                 await self.parts.consolidation_budget.spend(user)
         if reply is None or reply.message_id is None:
-            await self.parts.check_ins.give_back(user, taken, self.parts.clock(), again)
+            await self.parts.check_ins.release(user, claimed, self.parts.clock(), again)
             return False
-        return await self._send(user, taken.check_in, reply)
+        return await self._send(user, claimed.check_in, reply)
 
     async def _send(self, user: str, one: CheckIn, reply: Reply) -> bool:
         own = [prefix for prefix in self._senders if user == prefix or user.startswith(prefix)]
@@ -153,7 +153,7 @@ class CheckInService:
             return False
         try:
             async with asyncio.timeout(SECONDS):
-                sent = await self._senders[max(own, key=len)](AskedAbout(user, one, reply.message))
+                sent = await self._senders[max(own, key=len)](CheckInMessage(user, one, reply.message))
         except Exception as error:
             log.warning("a check-in is not sent again: %s: %s", type(error).__name__, error)
             return False

@@ -31,7 +31,9 @@ log = logging.getLogger("hachi.tools")
 
 ASKED_FOR = timedelta(minutes=10)
 """How long a person may agree."""
-INTERRUPTED = "> It was begun and its process ended before it answered: whether it was done is not known."
+INTERRUPTED = (
+    "> The process ended before the server answered: it is not known whether the call was carried out."
+)
 
 
 @dataclass(frozen=True)

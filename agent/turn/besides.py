@@ -16,9 +16,9 @@ async def with_besides(links: Links, request: TurnRequest, reads: Reads | None, 
     Raises BadInput for places where none may be read."""
     given = bool(reads) and not callable(reads)
     if given and not on:
-        raise BadInput("reads: no place is read in private here; HACHI_READ_PLACES=true allows it")
+        raise BadInput("reads: set HACHI_READ_PLACES=true to read other places in private")
     if given and not request.place.private:
-        raise BadInput("reads: other places are read in private alone; leave out `reads` or `place`")
+        raise BadInput("reads: other places are read only in private; leave out `reads` or `place`")
     if request.user is None or not request.place.private:
         return request
     if not (on and reads):

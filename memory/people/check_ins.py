@@ -66,19 +66,19 @@ class CheckIn:
         }
 
 
-class _Asked(NamedTuple):
-    """What is stored of the person before a check-in was taken."""
+class _Count(NamedTuple):
+    """What is stored of the person before a check-in was claimed."""
 
     asked_at: datetime | None
     unanswered: int
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class ClaimedCheckIn:
     """A check-in that is asked now. Nobody else has it."""
 
     check_in: CheckIn
-    before: _Asked
+    before: _Count
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class CheckIns:
         query = select(work.c.id).where(theirs).order_by(work.c.due_at).limit(AT_ONCE)
         return [row.id for row in await self.database.rows(query)]
 
-    async def take(self, job: Job, zone: tzinfo, now: datetime) -> Taken | datetime | None:
+    async def take(self, job: Job, zone: tzinfo, now: datetime) -> ClaimedCheckIn | datetime | None:
         """Take a due check-in: return it, with its job gone and counted as asked; or when to look again; or
         None where it is not to be asked any more."""
         user, one = job.user_id, _check_in(job, now)
@@ -136,15 +136,17 @@ class CheckIns:
             await connection.execute(update(check_ins).where(check_ins.c.user_id == user).values(**counted))
             await connection.execute(delete(work).where(work.c.id == job.id))
             Database.after_commit(connection, lift_fence)
-        return Taken(one, _Asked(row.asked_at, row.unanswered))
+        return ClaimedCheckIn(one, _Count(row.asked_at, row.unanswered))
 
-    async def give_back(self, user: str, taken: Taken, now: datetime, again: datetime | None = None) -> None:
-        """Count a taken check-in, of which nothing was sent, as not asked; plan it `again` at this time."""
+    async def release(
+        self, user: str, claimed: ClaimedCheckIn, now: datetime, again: datetime | None = None
+    ) -> None:
+        """Count a claimed check-in, of which nothing was sent, as not asked; plan it `again` at this time."""
         same = check_ins.c.user_id == user, check_ins.c.since.is_not(None)
         async with self.database.write(lock=[_lock(user)]) as connection:
-            undone = update(check_ins).where(*same).values(**taken.before._asdict())
+            undone = update(check_ins).where(*same).values(**claimed.before._asdict())
             if (await connection.execute(undone)).rowcount and again:
-                await JobQueue.add(connection, CHECK_IN, user, taken.check_in.payload, now, due=again)
+                await JobQueue.add(connection, CHECK_IN, user, claimed.check_in.payload, now, due=again)
 
     async def drop_late(self, now: datetime) -> int:
         """Delete what could be asked by nobody for too long. Returns how many."""
@@ -158,7 +160,7 @@ async def plan(
     user: str,
     about: str,
     after: datetime,
-    said_in: Sequence[str],
+    message_ids: Sequence[str],
     conversation: str,
     now: datetime,
 ) -> None:
@@ -166,7 +168,7 @@ async def plan(
     long, too far off, or more than enough is left out."""
     planned = await connection.scalar(select(func.count()).where(_planned_of(user)))
     if now - TOO_LATE < after < now + FARTHEST and (planned or 0) < MOST_PLANNED:
-        one = CheckIn("", about, after, after, tuple(said_in), conversation)
+        one = CheckIn("", about, after, after, tuple(message_ids), conversation)
         await JobQueue.add(connection, CHECK_IN, user, one.payload, now, due=after)
 
 
@@ -191,8 +193,8 @@ def _lock(user: str) -> str:
 def _check_in(job: Any, due: datetime) -> CheckIn:
     """Read a job, or its row."""
     written = job.payload
-    after, said_in = datetime.fromisoformat(written["after"]), tuple(written["messages"])
-    return CheckIn(job.id, written["about"], after, due, said_in, written["conversation"])
+    after, message_ids = datetime.fromisoformat(written["after"]), tuple(written["messages"])
+    return CheckIn(job.id, written["about"], after, due, message_ids, written["conversation"])
 
 
 def _has_written(user: str, since: datetime) -> ColumnElement[bool]:

@@ -190,7 +190,7 @@ async def _giver(connection: AsyncConnection, code: str, user: str, now: datetim
     named = [row for row in rows.values() if row.digest == digest(_letters(code))]
     valid = [row.user_id for row in named if now - row.given_at < VALID_FOR]
     if valid == [user]:
-        return "", "this code was given on this very account: type it on the other one"
+        return "", "this code was created on this account: type it on the other one"
     if not valid:
         new = insert(link_codes).values(user_id=user, wrong=wrong + 1, wrong_since=since or now)
         counted = {"wrong": new.excluded.wrong, "wrong_since": new.excluded.wrong_since}

@@ -50,7 +50,7 @@ async def test_a_silent_recording_has_no_words_and_a_damaged_one_a_reason(url: s
     hears = Transcriber("whisper", url, "k", 120.0)
     with pytest.raises(Unreadable, match=NO_WORDS):
         await hears.hear(recording(tmp_path / "silent.wav", "3"), "silent.wav")
-    with pytest.raises(Unreadable, match="does not take it"):
+    with pytest.raises(Unreadable, match="refuses it"):
         await hears.hear(b"OggS" + bytes(1_000), "damaged.ogg")
 
 

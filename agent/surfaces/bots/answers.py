@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from agent.background.check_ins import AskedAbout
+from agent.background.check_ins import CheckInMessage
 from agent.background.reminders import words_of
 from agent.companion import Companion
 from agent.models.choice.fallback_settings import asked_elsewhere, fallback_settings
@@ -36,20 +36,20 @@ MAX_TRACE_DEPTH = 3
 ID_PREFIX = 22
 """Characters of the id of the message that asked, in a button's value: enough to find it, and both fit."""
 QUESTION = "Shall I forget this?"
-STANDS = "My replies in the chat go too; what you wrote there yourself you delete there."
-KEPT = (
-    "What you write to me and what I answer; facts I take from it, each with how long it holds; a summary of "
-    "each conversation; your tasks. What is not written to me I do not keep."
+STANDS = "My replies in the chat are deleted too. Delete your own messages there yourself."
+STORES = (
+    "Your messages to me and my answers; the facts I take from them, each with how long it is valid; a "
+    "summary of each conversation; your tasks. I store no messages that are not written to me."
 )
 READERS = (
     "What you tell me in private comes up only in private with you. What you tell me in a channel comes up "
     "in that channel, and in private with you."
 )
-STAYS = "Nothing of it leaves the machine I run on."
+STAYS = "Nothing leaves the machine I run on."
 READ_PLACES = " In private I also look into the channels where you wrote, as long as you can read them."
-UNKEPT = "Nothing of you, anywhere, as you want. I answer you, and forget it."
-UNKEPT_HERE = "Nothing of you here, as you want. I answer you, and forget it."
-NOTHING = "Nothing that you told me matches this, so nothing is forgotten."
+STORES_NOTHING = "Nothing about you, anywhere, as you asked. I answer, and store neither message."
+STORES_NOTHING_HERE = "Nothing about you here, as you asked. I answer, and store neither message."
+NOTHING = "Nothing you told me matches this, so nothing is forgotten."
 
 TASK = "Task"
 """The label of a task below a reply; what was remembered has none there."""
@@ -115,7 +115,7 @@ class Answer:
     """Whether everybody in the place sees it."""
 
 
-async def own_page(pet: Companion, user: str, place: Place, page: str = MEMORIES) -> Words:
+async def console_link(pet: Companion, user: str, place: Place, page: str = MEMORIES) -> Words:
     """Return a link to one of the person's pages: in private, where people can reach the console."""
     base = pet.settings.console_url
     if base is None or not place.private:
@@ -182,7 +182,7 @@ def reminder_answer(task: Task) -> Answer:
     return Answer(words_of(task), note=("due ", task.due) if task.due else (), buttons=buttons)
 
 
-def check_in_answer(asked: AskedAbout) -> Answer:
+def check_in_answer(asked: CheckInMessage) -> Answer:
     """Return a question how something went, with buttons to leave it and to be asked no more."""
     id = asked.check_in.id
     return Answer(
@@ -203,17 +203,19 @@ def check_ins_answer(
     it."""
     name = f"{asker.prefix}checkins"
     if not wanted:
-        return Answer(f"I do not ask you how things went. {name} on lets me, here and once a day at most.")
+        return Answer(
+            f"Check-ins are off. After {name} on I ask you here how things went, once a day at most."
+        )
     items = tuple(
         Item(shorten(one.about), (one.due, f", since you wrote “{shorten(said, MAX_QUOTE)}”"))
         for one, said in planned[:MAX_FACTS]
     )
     return Answer(
-        "I ask you how things went that you tell me of here: here alone, once a day at most, between "
-        f"{' and '.join(map(str, settings.waking_hours))} o'clock in {zone}. "
+        "Check-ins are on. I ask how things went that you tell me here: only here, once a day at most, "
+        f"between {' and '.join(map(str, settings.waking_hours))} o'clock in {zone}. "
         f"{'This is planned:' if items else 'Nothing is planned yet.'}",
         items,
-        note=(f"{name} off ends it. When you leave two of them without a word, I wait until you write.",),
+        note=(f"{name} off turns them off. After two without an answer I wait until you write.",),
     )
 
 
@@ -265,23 +267,23 @@ def _forget_button(candidate: ForgetCandidate) -> Button:
     return Button("Forget", candidate.kind, f"{candidate.id}.{candidate.asked_in[:ID_PREFIX]}")
 
 
-def forgotten_answer(receipt: Forgotten, *, told_by_others: bool) -> Answer:
+def forgotten_answer(receipt: Forgotten, *, others_state_it: bool) -> Answer:
     """Say what was forgotten and until when that can be undone, and offer what is related."""
-    text = "Forgotten as yours; somebody else said it here too" if told_by_others else "Forgotten"
+    text = "Forgotten for you; somebody else told me the same here" if others_state_it else "Forgotten"
     content, kept = shorten(receipt.content), len(receipt.kept)
-    left = f"Of my replies that stay, {kept} may tell it in other words. " if kept else ""
+    left = f"Of my replies that stay, {kept} may repeat it in other words. " if kept else ""
     undo: Words = (
         ("It can be undone until ", receipt.undo_until, ". ")
         if receipt.undo_id and receipt.undo_until
         else ()
     )
     return Answer(
-        f"{text}: {content}" + ("\nThis is kept too. Forget it as well?" if receipt.offered else ""),
+        f"{text}: {content}" + ("\nI also remember this. Forget it as well?" if receipt.offered else ""),
         tuple(
             Item(shorten(one.content), buttons=(Button("Forget", "delete", f"{one.id}.{one.kind}"),))
             for one in receipt.offered
         ),
-        note=(f"Taken: {describe_forgotten(replace(receipt, kept=()))}. ", *undo, f"{left}{STANDS}"),
+        note=(f"Deleted: {describe_forgotten(replace(receipt, kept=()))}. ", *undo, f"{left}{STANDS}"),
         buttons=(Button("Undo", "restore", receipt.undo_id),) if receipt.undo_id else (),
         outcome="forgotten",
     )
@@ -300,7 +302,7 @@ def _heard_by(settings: Settings) -> str:
     """Return where voice messages go, in a sentence; empty if nothing hears them."""
     hears = Transcriber.of(settings)
     where = hears and urlsplit(hears.base_url).hostname
-    return f" Voice messages and recordings are heard by {hears.model} at {where}." if hears else ""
+    return f" Voice messages and recordings are transcribed by {hears.model} at {where}." if hears else ""
 
 
 def privacy_answer(
@@ -312,21 +314,21 @@ def privacy_answer(
     here = not {PRIVATE, *asker.place.containing()}.isdisjoint(unkept)
     sent = f"To answer, I send what I need of it to {models_named(settings)}."
     labelled = {
-        "What I keep": (UNKEPT if PRIVATE in unkept else UNKEPT_HERE) if here else KEPT,
+        "What I store": (STORES_NOTHING if PRIVATE in unkept else STORES_NOTHING_HERE) if here else STORES,
         "Who may read it": READERS + READ_PLACES * settings.read_places,
         "Where it goes": f"{sent if asked_elsewhere(settings) else STAYS}{_heard_by(settings)}",
-        "What you can do": f"{prefix}memories shows what I remember and takes it away, {prefix}context and "
-        f"{prefix}tasks show the rest, and {prefix}forget-me takes away everything, everywhere.",
+        "What you can do": f"{prefix}memories shows and deletes what I remember, {prefix}context and "
+        f"{prefix}tasks show the rest, and {prefix}forget-me deletes everything, everywhere.",
     }
     if linked:
-        labelled["Linked accounts"] = f"{', '.join(linked)}; {prefix}unlink parts them."
+        labelled["Linked accounts"] = f"{', '.join(linked)}; {prefix}unlink separates them."
     if unkept and not here:
-        labelled["Elsewhere"] = f"Channels where I keep nothing of you, as you want: {len(unkept)}."
-    choices = [] if here else [Button("Keep nothing of mine", "keep-nothing", style="danger")]
+        labelled["Elsewhere"] = f"Channels where I store nothing of yours, as you asked: {len(unkept)}."
+    choices = [] if here else [Button("Store nothing of mine", "keep-nothing", style="danger")]
     if not here and not private:
-        choices.insert(0, Button("Keep nothing of mine here", "nothing-here"))
+        choices.insert(0, Button("Store nothing of mine here", "nothing-here"))
     if unkept:
-        choices.append(Button("Keep what I say again", "keep-again"))
+        choices.append(Button("Store my messages again", "keep-again"))
     items = tuple(Item(text, label=label) for label, text in labelled.items())
     return Answer("Your privacy:", items, buttons=tuple(choices), replaces=True)
 
@@ -335,14 +337,14 @@ def erasure_answer(erased: Erased) -> Answer:
     """Return what was removed, and what is left with the reason."""
     removed = tuple(Item(str(count), label=kind) for kind, count in erased.removed.items())
     left = tuple(
-        Item(f"{part.count}, {part.why}", label=f"{'stays' if part.expected else 'left'}: {part.kind}")
+        Item(f"{part.count}, {part.why}", label=f"{'stays' if part.expected else 'not deleted'}: {part.kind}")
         for part in erased.left
     )
-    left += tuple(Item(where, label="not in my reach") for where in erased.out_of_reach)
+    left += tuple(Item(where, label="out of my reach") for where in erased.out_of_reach)
     if not erased.verified:
-        text = "Not everything is gone yet; ask again, or tell whoever runs me."
+        text = "Not everything is deleted yet: use the command again, or tell whoever runs me."
     else:
-        text = "Everything I kept of you is gone." if removed else "I kept nothing of you."
+        text = "Everything I stored about you is deleted." if removed else "I had stored nothing about you."
     return Answer(text, removed + left, replaces=True)
 
 

@@ -17,13 +17,13 @@ from agent.surfaces.bots.answers import (
     Button,
     Item,
     check_ins_answer,
+    console_link,
     context_items,
     erasure_answer,
     forget_preview,
     forgotten_answer,
     memory_item,
     new_memories,
-    own_page,
     privacy_answer,
     receipt_item,
     shorten,
@@ -41,24 +41,24 @@ from memory.sql.memories.store import tellers
 
 MOST_LISTED = 8
 """Memories in one list."""
-NOT_THEIRS = "That is not there any more, or somebody else said it too."
+NOT_THEIRS = "That no longer exists, or somebody else told me the same."
 NO_TEXT = Answer("There is no text in that message.")
-NOT_KEPT = "Whoever wrote that wants nothing of theirs kept here."
-NOT_OPEN = "That task is not open any more, or it is somebody else's."
-NOT_YOURS_TO_FORGET = "That is not yours to forget, or it is forgotten already."
-UNDO_OVER = "That cannot be undone any more: it is back already, or its time is over and it is gone for good."
-KEPT_BEFORE = "What I kept before stays: {prefix}forget-me takes it away."
-IN_PRIVATE = "Ask me that in our direct messages: it concerns what I remember of you there."
+AUTHOR_OPTED_OUT = "Its author has asked me to store nothing of theirs here."
+NOT_OPEN = "That task is no longer open, or it is somebody else's."
+NOT_YOURS_TO_FORGET = "That is forgotten already, or somebody else told me it."
+UNDO_OVER = "That can no longer be undone: it is restored already, or deleted for good."
+STORED_BEFORE = "What I stored before stays; {prefix}forget-me deletes it."
+IN_PRIVATE = "Use this command in our direct messages: it is about your private memories."
 LINKING = (
-    "type it there, after the same command, in our direct messages, within ten minutes. Show it to nobody: "
-    "both then read in private what I remember of the other."
+    "there, use the same command with this code, in our direct messages, within ten minutes. Show it to "
+    "nobody: in private each account can then read what I remember of the other."
 )
 MAX_CODE = 20
-NOT_ALLOWED = "Only those who manage this channel can set that; you may not."
+NOT_ALLOWED = "Only people who manage this channel can set that."
 LISTENS: dict[Listening, str] = {
-    "mentions": "Here I answer who mentions me or replies to me. Nothing else is read or kept.",
-    "everything": "Here I answer everything that is written, and remember it for this channel.",
-    "nothing": "Here I answer nobody.",
+    "mentions": "Here I answer messages that mention me or reply to me. I store no others.",
+    "everything": "Here I answer every message, and remember it for this channel.",
+    "nothing": "Here I answer no message.",
 }
 
 
@@ -78,8 +78,8 @@ COMMANDS = (
     Command("memories", "What I remember here, newest first.", Argument("query", "Only what bears on this")),
     Command("remember", "Have me remember something.", Argument("content", "One fact, as a sentence", True)),
     Command("forget", "Have me forget one thing.", Argument("what", "Words of it, or its id", True)),
-    Command("forget-me", "Take away everything I keep of you, everywhere."),
-    Command("privacy", "What I keep, who may read it, and where it goes."),
+    Command("forget-me", "Delete everything I store about you, everywhere."),
+    Command("privacy", "What I store, who may read it, and where it goes."),
     Command("tasks", "Your open tasks."),
     Command(
         "checkins", "Let me ask you how things went.", Argument("to", "on or off; unset: what is planned")
@@ -87,11 +87,11 @@ COMMANDS = (
     Command("context", "What I know of you here."),
     Command("trace", "What I did about your last message here."),
     Command("link", "Link another account of yours with this one.", Argument("code", "The other one's code")),
-    Command("unlink", "Part this account from your others."),
+    Command("unlink", "Unlink this account from your others."),
 )
 """The commands; `Commands` has a method for each."""
 REMEMBER_THIS = "Remember this"
-"""In the menu of a message; it calls `Commands.remember_said`."""
+"""In the menu of a message; it calls `Commands.remember_message`."""
 LISTEN = Command("listen", "What I listen to in this channel.", Argument("to", "Unset: say how it stands"))
 
 Handler = Callable[[Asker, str], Awaitable[Answer]]
@@ -150,11 +150,11 @@ class Commands:
         return await act(asker, value) if act else Answer("All right, nothing was changed.", replaces=True)
 
     @_answering
-    async def remember_said(self, asker: Asker, said: Content, by: str) -> Answer:
+    async def remember_message(self, asker: Asker, said: Content, by: str) -> Answer:
         """Remember a message that the user `by` wrote; what somebody else wrote with their name."""
         own = by == asker.user
         if not await self._pet.people.places.keeps(by, asker.place):
-            return Answer(NOT_KEPT)
+            return Answer(AUTHOR_OPTED_OUT)
         return await self._remember(asker, said.text if own else f"{said.author} said: “{said.text}”")
 
     @_answering
@@ -171,7 +171,7 @@ class Commands:
             if not await may_set():
                 return Answer(NOT_ALLOWED)
             await places.set(asker.place, listening, asker.user, self._pet.clock())
-            return Answer(f"{asker.name or 'Who manages this'} has set: {LISTENS[listening]}", public=True)
+            return Answer(f"{asker.name or 'Somebody'} has set: {LISTENS[listening]}", public=True)
         return Answer(LISTENS[await places.listening(asker.place)])
 
     async def _memories(self, asker: Asker, query: str) -> Answer:
@@ -193,7 +193,7 @@ class Commands:
         if len(newest) > first + MOST_LISTED:
             buttons.append(Button("More", "more", str(first + MOST_LISTED)))
         private = (
-            await own_page(self._pet, asker.user, asker.place)
+            await console_link(self._pet, asker.user, asker.place)
             if asker.place.private
             else ("What you told me in private I show in our direct messages.",)
         )
@@ -259,12 +259,12 @@ class Commands:
         return await self._forgotten(asker, receipts[0])
 
     async def _forgotten(self, asker: Asker, receipt: Forgotten) -> Answer:
-        told_by_others = False
+        others_state_it = False
         with suppress(NotFound):
             if receipt.memory:
                 await self._pet.memories.get(receipt.id, **asker.scope)
-                told_by_others = True
-        return forgotten_answer(receipt, told_by_others=told_by_others)
+                others_state_it = True
+        return forgotten_answer(receipt, others_state_it=others_state_it)
 
     async def _restore(self, asker: Asker, id: str) -> Answer:
         try:
@@ -277,8 +277,8 @@ class Commands:
         others = await self._pet.people.accounts(user=asker.user)
         all_of_them = [Button("Forget all my accounts", "erase-all", style="danger")] if others else []
         return Answer(
-            "This takes away everything I keep of you, everywhere: memories, messages, summaries, tasks and "
-            "what I know of you. It cannot be undone.",
+            "This deletes everything I store about you, everywhere: memories, messages, summaries, tasks and "
+            "your profile. It cannot be undone.",
             (Item(", ".join(others), label="Your linked accounts stay, unless you choose all"),)
             * bool(others),
             buttons=(Button("Forget me", "erase", style="danger"), *all_of_them, Button("Keep it", "keep")),
@@ -312,20 +312,22 @@ class Commands:
         if not asker.place.private:
             return Answer(IN_PRIVATE)
         linked = await self._pet.people.link(code, user=asker.user)
-        return Answer(f"Linked: {', '.join(linked)}. {asker.prefix}unlink parts them.", replaces=True)
+        return Answer(f"Linked: {', '.join(linked)}. {asker.prefix}unlink separates them.", replaces=True)
 
     async def _unlink(self, asker: Asker, _: str) -> Answer:
         if not asker.place.private:
             return Answer(IN_PRIVATE)
         others = await self._pet.people.unlink(user=asker.user)
-        return Answer(f"Parted from {', '.join(others)}." if others else "This account is not linked.")
+        return Answer(
+            f"No longer linked with {', '.join(others)}." if others else "This account is not linked."
+        )
 
     async def _keep(self, wanted: bool, anywhere: bool, asker: Asker, _: str) -> Answer:
         """Have nothing of the asker kept here or anywhere, or have it kept again, and show how it stands."""
         place = PRIVATE if anywhere else asker.place
         await self._pet.people.keep(wanted, user=asker.user, place=place)
         answer = await self._privacy(asker, "")
-        return answer if wanted else replace(answer, note=(KEPT_BEFORE.format(prefix=asker.prefix),))
+        return answer if wanted else replace(answer, note=(STORED_BEFORE.format(prefix=asker.prefix),))
 
     async def _tasks(self, asker: Asker, _: str) -> Answer:
         tasks = await self._pet.tasks.list(**asker.scope)
@@ -337,9 +339,9 @@ class Commands:
         """Show what the asker is to be asked, or say whether they want it; in private."""
         choice = text.lower()
         if not asker.place.private:
-            return Answer(f"That is between us: say {asker.prefix}checkins in our direct messages.")
+            return Answer(f"Check-ins are private: use {asker.prefix}checkins in our direct messages.")
         if choice not in ("", "on", "off"):
-            return Answer(f"Say {asker.prefix}checkins on or off; without either I show what is planned.")
+            return Answer(f"Use {asker.prefix}checkins on or off; without either I show what is planned.")
         user, pet = asker.user, self._pet
         if choice:
             await pet.check_ins.want(choice == "on", user=user)
@@ -353,19 +355,17 @@ class Commands:
         """Have a call run that changes something, or not."""
         call = await self._pet.calls.answer(id, user=asker.user, agreed=agreed)
         if call is None:
-            return Answer("That is answered, it has timed out, or it is somebody else's to answer.")
+            return Answer("That is answered already, has timed out, or is for somebody else to answer.")
         if agreed:
-            return Answer(f"I run {call.name}, and tell you what it answers.", outcome="yes")
-        return Answer(f"I do not run {call.name}.", outcome="no")
+            return Answer(f"Running {call.name}. I will tell you the result.", outcome="yes")
+        return Answer(f"{call.name} was not run.", outcome="no")
 
     async def _not_now(self, asker: Asker, _: str) -> Answer:
-        return Answer("All right, I do not ask about it again.", outcome="not now")
+        return Answer("All right, I will not ask about that.", outcome="not now")
 
     async def _no_check_ins(self, asker: Asker, _: str) -> Answer:
         await self._pet.check_ins.want(False, user=asker.user)
-        return Answer(
-            f"I ask nothing of the kind any more; {asker.prefix}checkins on lets me.", outcome="stopped"
-        )
+        return Answer(f"Check-ins are off. {asker.prefix}checkins on turns them on again.", outcome="stopped")
 
     async def _context(self, asker: Asker, _: str) -> Answer:
         items = context_items(await self._pet.people.context(**asker.scope))
@@ -377,9 +377,9 @@ class Commands:
         found = await traces.list(TraceFilter(user=asker.user, place=place), now, limit=10)
         last = next((trace for trace in found if trace.place == place and trace.said), None)
         if last is None:
-            return Answer("I have recorded nothing of what you said here.")
+            return Answer("I have no trace of a message of yours here.")
         if await traces.shows_others(last, await self._accounts(asker)):
-            return Answer("I read what others said elsewhere; whoever runs me can see what that was.")
+            return Answer("That trace holds messages of others from elsewhere. Whoever runs me can show it.")
         return trace_answer(await traces.get(last.id, now), last.short)
 
     async def _erase(self, linked: bool, asker: Asker, _: str) -> Answer:
@@ -388,12 +388,12 @@ class Commands:
     async def _undo(self, asker: Asker, id: str) -> Answer:
         memory = await self._pet.memories.get(id, **asker.scope)  # NotFound if it has been replaced since
         step = await self._pet.memories.undo(memory.id, **asker.scope)
-        return Answer(f"Taken back. I hold on to: {shorten(step.new_content or '')}", outcome="taken back")
+        return Answer(f"Undone. I remember again: {shorten(step.new_content or '')}", outcome="undone")
 
     async def _make_private(self, asker: Asker, id: str) -> Answer:
         text = shorten((await self._pet.memories.make_private(id, **asker.scope)).content)
-        note = "My reply in the channel goes; what you wrote there stands as before."
-        return Answer(f"Between us now: {text}", note=(note,), outcome="made private")
+        note = "My reply in the channel is deleted; your own message there stays."
+        return Answer(f"Now private: {text}", note=(note,), outcome="made private")
 
     async def _finish_task(self, asker: Asker, id: str) -> Answer:
         try:

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from agent.companion import Companion
 from agent.surfaces.bots.errors import describe_error
 from agent.surfaces.bots.platform import IncomingMessage, Platform, continues, should_answer
-from agent.surfaces.bots.turns import Answering, NotShown, Shown, Turns
+from agent.surfaces.bots.turns import NotShown, PostedReply, TurnInProgress, Turns
 from agent.types.pictures import description_in
 from memory.errors import MemoryFault
 from memory.people.places import Listening
@@ -29,8 +29,8 @@ SHOW_SECONDS = 3.0
 """How long the next turn waits until a reply is shown; it is tried again beside that one."""
 BUSY_TIMEOUT = 5.0
 """Seconds that hiding a typing indicator or a status may take."""
-TOO_MANY_TODAY = "That is as much as I may answer you in a day. I go on tomorrow (UTC)."
-TOO_MANY = "That is more than I can keep up with here. Please give me a minute."
+TOO_MANY_TODAY = "You have reached the limit of messages for today. I answer again tomorrow (UTC)."
+TOO_MANY = "Too many messages are waiting here. Please write again in a minute."
 IS_LATE = "I was away when you wrote this, and now it is late. Ask me again if you still want to know."
 LASTING = timedelta(seconds=30)
 """After so long the author is told that a message cannot be accepted or answered."""
@@ -45,7 +45,7 @@ class _Conversation:
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
     dropped: list[IncomingMessage] = field(default_factory=list)
     """The messages for which there was no room."""
-    turn: Answering = field(default_factory=Answering)
+    turn: TurnInProgress = field(default_factory=TurnInProgress)
     """The present one."""
     worker: "asyncio.Task[None] | None" = None
 
@@ -57,7 +57,7 @@ class Conversations:
     burst_seconds: float = BURST_SECONDS
     _conversations: dict[str, _Conversation] = field(default_factory=dict)
     _forgetting: set["asyncio.Task[None]"] = field(default_factory=set)
-    _answering: dict["asyncio.Task[None]", Answering] = field(default_factory=dict)
+    _answering: dict["asyncio.Task[None]", TurnInProgress] = field(default_factory=dict)
     """The turns in progress."""
     _failed: dict[str, tuple[IncomingMessage, Exception, datetime]] = field(default_factory=dict)
     """Origin → what could not be accepted or answered, why, and since when; its author is to be told."""
@@ -72,7 +72,7 @@ class Conversations:
         another. `listening` is the setting of its place. Until it is answered a job stands for it."""
         answer = should_answer(listening, message)
         if answer is None:  # by the talk in its thread, of which nothing is kept of who wants that
-            known = message.follows_bot or await self._turns.is_known(message)
+            known = message.follows_bot or await self._turns.has_history(message)
             answer = known or not await self._keeps(message)
         if answer:
             await self._accept(message)
@@ -184,17 +184,17 @@ class Conversations:
 
     async def _work(self, conversation: _Conversation) -> None:
         while conversation.waiting:
-            turn = conversation.turn = Answering([conversation.waiting.popleft()])
+            turn = conversation.turn = TurnInProgress([conversation.waiting.popleft()])
             await self._until_shown(turn, self._next_turn(conversation))
-            conversation.turn = Answering()
+            conversation.turn = TurnInProgress()
             if dropped := conversation.dropped[:]:
                 conversation.dropped.clear()
-                turn = Answering(dropped, open=False)
+                turn = TurnInProgress(dropped, open=False)
                 await self._until_shown(turn, self._tell(turn, TOO_MANY))
         for name in [name for name, one in self._conversations.items() if one is conversation]:
             del self._conversations[name]
 
-    async def _until_shown(self, turn: Answering, work: Awaitable[Shown | None]) -> None:
+    async def _until_shown(self, turn: TurnInProgress, work: Awaitable[PostedReply | None]) -> None:
         """Do what answers these messages. To show it may take longer than this: a platform that is away holds
         up no other turn."""
         answering = self._start(turn, work)
@@ -205,7 +205,7 @@ class Conversations:
         finally:
             showing.cancel()
 
-    def _start(self, turn: Answering, work: Awaitable[Shown | None]) -> "asyncio.Task[None]":
+    def _start(self, turn: TurnInProgress, work: Awaitable[PostedReply | None]) -> "asyncio.Task[None]":
         task = asyncio.create_task(self._settled(turn.burst, work), name="hachi answer")
         self._answering[task] = turn
         task.add_done_callback(self._answering.pop)
@@ -214,14 +214,14 @@ class Conversations:
     def show(self, message: IncomingMessage) -> None:
         """Show the stored reply to a message, which could not be shown before, beside the queue."""
         if not self._stopped:
-            turn = Answering([message])
+            turn = TurnInProgress([message])
             self._start(turn, self._turns.answer(turn))
 
-    async def _tell(self, turn: Answering, text: str) -> Shown:
+    async def _tell(self, turn: TurnInProgress, text: str) -> PostedReply:
         turn.showing.set()
         return await self._turns.tell(turn.burst[-1], text)
 
-    async def _settled(self, burst: list[IncomingMessage], work: Awaitable[Shown | None]) -> None:
+    async def _settled(self, burst: list[IncomingMessage], work: Awaitable[PostedReply | None]) -> None:
         """Do what answers these messages. Their jobs are done then; where it failed, they are tried again."""
         try:
             shown = await work
@@ -251,18 +251,17 @@ class Conversations:
             with suppress(MemoryFault):
                 if (sent := await self.deliveries.sent([origin])) and sent.reply:
                     continue  # another process has answered it
-            if self._turns.is_new(origin):
+            if self._turns.is_first_notice(origin):
                 await self.platform.reply_to(message).post(describe_error(error), final=True)
 
-    async def _next_turn(self, conversation: _Conversation) -> Shown | None:
-        """Returns the id of the row that was answered or, in its place, of the question, with the ids of
-        posts."""
+    async def _next_turn(self, conversation: _Conversation) -> PostedReply | None:
+        """Answer the next messages. Returns the id of the stored reply and the ids of its posts."""
         turn = conversation.turn
         [first] = turn.burst
         if not await self._is_meant(first):
             return None
         if await self._spent(first.user):
-            if self._turns.is_new(first.user, self.pet.clock().date()):
+            if self._turns.is_first_notice(first.user, self.pet.clock().date()):
                 await self._tell(turn, TOO_MANY_TODAY)
             return None
         if first.late:

@@ -19,7 +19,7 @@ Key = TypeVar("Key")
 Known = TypeVar("Known")
 MAX_QUOTED = 2_000
 """Characters of a message that another one replies to or forwards."""
-LAST_LINES = 50
+MAX_THREAD = 50
 """Messages of a thread that are looked at."""
 _READ = frozenset("title description name value text content pretext fallback alt_text topic".split())
 """The keys under which the objects of platforms hold what people read."""
@@ -128,7 +128,7 @@ class Content:
     attachments: Sequence[Attachment] = ()
     zone: str | None = None
     """The author's time zone, if the platform tells it: an IANA name."""
-    replies_to: "Line | None" = None
+    replies_to: "NearbyMessage | None" = None
     """The message that it replies to."""
 
 
@@ -136,7 +136,7 @@ class Unreadable(Exception):
     """Raised by `Platform.fetch` for a message that the platform does not show the bot, or not any more."""
 
 
-class Line(NamedTuple):
+class NearbyMessage(NamedTuple):
     """A message around the one that is read: of its thread, or the one that it replies to."""
 
     user: str
@@ -149,7 +149,7 @@ class Line(NamedTuple):
 
 
 class Thread(NamedTuple):
-    lines: Sequence[Line] = ()
+    lines: Sequence[NearbyMessage] = ()
     """Its first message, and the newest before the one that is read, oldest first."""
     title: str = ""
 
@@ -174,7 +174,7 @@ class Posts(Protocol):
         Gone if the bot may not write there."""
 
     async def edit(self, handle: Any, text: str) -> None:
-        """Raises Gone if a person deleted the message, and Closed if it may not be edited any more."""
+        """Edit a message. Raises Gone if a person deleted it, and Closed if it may not be edited any more."""
 
     async def remove(self, handle: Any) -> None:
         """Delete a message, unless somebody did."""
@@ -183,7 +183,7 @@ class Posts(Protocol):
         """Return what stands below the text of the reply."""
 
     async def conclude(self, handles: Sequence[Any], receipts: Sequence[Item]) -> None:
-        """The text is final: end what was open, and show what was remembered, with buttons."""
+        """End the reply: its text is final. Show what was remembered, with buttons."""
 
     async def ask(self, question: Answer) -> Any:
         """Show a question with buttons to the author of the message. Returns the handle of a message that
@@ -203,11 +203,11 @@ class Platform(Protocol):
     async def thread(self, message: IncomingMessage) -> Thread:
         """Return the thread that the message is in. May raise."""
 
-    async def quote(self, line: Line, message: IncomingMessage) -> str:
+    async def quote(self, line: NearbyMessage, message: IncomingMessage) -> str:
         """Return the line as `name: text` for who reads the message, with what else it holds in words; empty
         if nothing of it can be told."""
 
-    async def files_of(self, line: Line) -> Sequence[Attachment]:
+    async def files_of(self, line: NearbyMessage) -> Sequence[Attachment]:
         """Return the files that came with the line, and with what it forwards."""
 
     async def show_busy(self, message: IncomingMessage) -> None:
@@ -276,7 +276,7 @@ def should_answer(listening: Listening, message: IncomingMessage) -> bool | None
     return None if message.in_thread else False
 
 
-def continues(user: str, thread: Sequence[Line]) -> bool:
+def continues(user: str, thread: Sequence[NearbyMessage]) -> bool:
     """Return whether a message of the user that follows the thread goes on a talk with the bot: since the
     bot's answer to whoever called it last, nobody else has written in the thread, and nothing was to
     others. Where people talk to each other, the bot waits until it is called again."""

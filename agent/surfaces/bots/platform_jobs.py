@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from agent.background.check_ins import AskedAbout
+from agent.background.check_ins import CheckInMessage
 from agent.settings import Settings
 from agent.surfaces.bots.answers import Answer, check_in_answer, models_named, reminder_answer
 from agent.surfaces.bots.conversations import Conversations
@@ -34,7 +34,7 @@ TOO_LATE_AFTER = timedelta(minutes=10)
 FORGOTTEN = "(forgotten)"
 """Stands in place of a reply that was forgotten where the platform refuses to delete it."""
 REMINDER_WAITS = Answer(
-    "I have a reminder for you, but I may not write to you: your direct messages are closed to me."
+    "I have a reminder for you, but I can't send you direct messages. Please allow them for me."
 )
 """Does not say what the reminder is about, because that was said in private."""
 
@@ -125,7 +125,7 @@ class PlatformJobs:
         last = None if sent else await pet.people.places.last_of(user, platform)
         return sent or bool(last and await write(user, last, REMINDER_WAITS))
 
-    async def check_in(self, asked: AskedAbout) -> str:
+    async def check_in(self, asked: CheckInMessage) -> str:
         """Ask how something went, in direct messages alone."""
         return await self.conversations.platform.write(asked.user, PRIVATE, check_in_answer(asked))
 

@@ -200,7 +200,7 @@ class Reply:
         part.text = wanted
 
     def _split(self, text: str, footer: str) -> list[str]:
-        """The footer is not split if one message can hold it."""
+        """Split the text into messages, with the footer whole in the last if it fits."""
         *before, last = split(close_code_block(text) if footer else text, self.posts.limit) or [""]
         joined = "\n\n".join(filter(None, (last, footer)))
         if utf16_length(joined) <= self.posts.limit:

@@ -14,9 +14,9 @@ from agent.surfaces.bots.answers import (
     Answer,
     Item,
     call_question,
+    console_link,
     forget_question,
     new_memories,
-    own_page,
     receipt_item,
     task_item,
 )
@@ -33,7 +33,7 @@ from agent.surfaces.bots.platform import (
     MAX_QUOTED,
     Content,
     IncomingMessage,
-    Line,
+    NearbyMessage,
     Platform,
     ReadablePlaces,
     continues,
@@ -48,16 +48,16 @@ from tools.proposed_call import ProposedCall
 
 log = logging.getLogger("hachi.bots")
 
-MAX_TOLD = 1_000
+MAX_NOTICES = 1_000
 """What people were told that is remembered, so that they are told it once."""
 MOST_AROUND = 8_000
 """Characters of a thread, and of what is replied to, that the model is shown."""
 STOPPED = "(stopped)"
 """Ends a reply that was not generated to its end."""
-REFUSED = "My answer cannot be shown here: it was refused. Ask me to put it otherwise."
+REFUSED = "My answer was refused here and cannot be shown. Please ask in other words."
 """Stands in place of a reply that the platform refuses for good."""
-NOT_HERE = Answer(
-    "I may not write where you have just asked me something. Ask me here, or whoever manages that channel."
+NO_ACCESS = Answer(
+    "I can't post in the channel where you asked. Ask me here, or ask a moderator to let me post there."
 )
 
 
@@ -74,7 +74,7 @@ class Final:
     """Asks whether to run calls that change something."""
 
 
-Shown = tuple[str | None, Sequence[str]]
+PostedReply = tuple[str | None, Sequence[str]]
 """The id of the stored reply, and the ids of the posts."""
 
 
@@ -83,7 +83,7 @@ class NotShown(Exception):
 
 
 @dataclass(slots=True)
-class Answering:
+class TurnInProgress:
     burst: list[IncomingMessage] = field(default_factory=list)
     """The messages that it answers."""
     open: bool = True
@@ -128,14 +128,14 @@ async def _faults(faults: Sequence[tuple[str, str]], *_: object) -> str:
 class Turns:
     pet: Companion
     platform: Platform
-    _told: deque[tuple[Any, ...]] = field(default_factory=lambda: deque(maxlen=MAX_TOLD))
+    _notices: deque[tuple[Any, ...]] = field(default_factory=lambda: deque(maxlen=MAX_NOTICES))
 
     def __post_init__(self) -> None:
         self.files = AttachmentReader.of(self.pet.settings)
         self.deliveries = self.pet.conversations.deliveries
         self._readable = ReadablePlaces(self.platform, self.pet.clock)
 
-    async def answer(self, turn: Answering) -> Shown | None:
+    async def answer(self, turn: TurnInProgress) -> PostedReply | None:
         """Answer the messages as they are now; those that are left, once one of them was deleted, as this
         process was told or another."""
         turn.burst[:], posts = await self.whole(turn.burst)
@@ -158,31 +158,31 @@ class Turns:
                 await self.forget(origin)  # what was stored after it was deleted
         return None
 
-    async def tell(self, message: IncomingMessage, text: str) -> Shown:
+    async def tell(self, message: IncomingMessage, text: str) -> PostedReply:
         """Answer a message with this text, without a turn."""
         async with Reply(self.platform.reply_to(message), earlier=message.posts) as reply:
             return await self._show(message, reply, Final(text))
 
-    async def _show(self, message: IncomingMessage, reply: Reply, final: Final) -> Shown:
+    async def _show(self, message: IncomingMessage, reply: Reply, final: Final) -> PostedReply:
         instead = f"{REFUSED} ({final.trace})" if final.trace else REFUSED
         if not await reply.finish(final.text, final.receipts, final.question, instead=instead):
             raise NotShown(f"a reply in {message.queue} could not be shown; the transcript has it")
         if reply.refused:
-            await self.say_not_here(message)
+            await self.tell_no_access(message)
         for question in final.calls:
             await self.platform.write(message.user, message.place, question, message.origin)
         return final.id, reply.origins
 
-    async def say_not_here(self, message: IncomingMessage) -> None:
+    async def tell_no_access(self, message: IncomingMessage) -> None:
         """Tell the author once, and privately, that the bot may not write where they asked."""
-        if self.is_new(message.user, message.place):
-            await self.platform.write(message.user, PRIVATE, NOT_HERE)
+        if self.is_first_notice(message.user, message.place):
+            await self.platform.write(message.user, PRIVATE, NO_ACCESS)
 
-    def is_new(self, *told: Any) -> bool:
+    def is_first_notice(self, *told: Any) -> bool:
         """Note what somebody is told. Returns whether they were not before."""
-        if told in self._told:
+        if told in self._notices:
             return False
-        self._told.append(told)
+        self._notices.append(told)
         return True
 
     async def _left(self, burst: Sequence[IncomingMessage]) -> list[IncomingMessage]:
@@ -202,7 +202,7 @@ class Turns:
         order = [*sent.origins, *parts]
         return sorted(parts.values(), key=lambda one: order.index(one.origin)), burst[-1].posts or sent.posts
 
-    async def _run(self, turn: Answering, burst: list[IncomingMessage], reply: Reply) -> Final | None:
+    async def _run(self, turn: TurnInProgress, burst: list[IncomingMessage], reply: Reply) -> Final | None:
         """Return what the reply ends with; None if it stands there already. If the turn fails or is
         interrupted, the text says so."""
         limit = asyncio.timeout(None)
@@ -292,7 +292,7 @@ class Turns:
         question = None if answer.forget is None else forget_question(answer.forget)
         if question and answer.forget:
             page = forget_path(answer.forget)
-            question = replace(question, note=await own_page(self.pet, message.user, message.place, page))
+            question = replace(question, note=await console_link(self.pet, message.user, message.place, page))
         text, trace = answer.message.strip() or "…", answer.trace_id or ""
         asked = tuple(call_question(call, id) for id, call in calls.items())
         return Final(text, receipts, question, answer.message_id, trace, asked)
@@ -312,7 +312,7 @@ class Turns:
                 texts[line.origin] = text
                 left -= len(text)
         reads, sees = list[Read](), await self._sees()
-        first = before[:1] if before and not await self.is_known(message) else []
+        first = before[:1] if before and not await self.has_history(message) else []
         for line in [one for one in (*replied.values(), *first) if one.origin in texts]:
             files = [one for one in await self.platform.files_of(line) if one.kind in PERCEIVED]
             files = [one for one in files if not one.words]  # else its text has them
@@ -328,7 +328,9 @@ class Turns:
         quotes = (*map(quote_id, texts), *(row[0] for row in rows if row))
         return _Around("\n".join(told), quotes, together(reads))
 
-    async def _thread(self, message: IncomingMessage, without: Collection[str]) -> tuple[str, list[Line]]:
+    async def _thread(
+        self, message: IncomingMessage, without: Collection[str]
+    ) -> tuple[str, list[NearbyMessage]]:
         """Return the title of the message's thread, and of its lines those that were said to others. The rest
         is in the transcript, or was forgotten. Who wants nothing kept is not quoted."""
         if not message.in_thread or message.place.private:
@@ -351,7 +353,7 @@ class Turns:
         quiet = {user for user in {one.user for one in others} if not await places.keeps(user, message.place)}
         return thread.title, [line for line in others if line.user not in quiet]
 
-    async def is_known(self, message: IncomingMessage) -> bool:
+    async def has_history(self, message: IncomingMessage) -> bool:
         """Return whether its conversation has messages already."""
         return await self.pet.conversations.exists(message.queue, user=message.user, place=message.place)
 

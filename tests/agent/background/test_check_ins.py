@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from agent.background.check_ins import AskedAbout, CheckInService
+from agent.background.check_ins import CheckInMessage, CheckInService
 from agent.replay.replay import replay
 from agent.tracing.store.filters import TraceFilter
 from agent.types import TurnRequest
@@ -46,9 +46,9 @@ class Killed(BaseException):
 class Messenger:
     """Writes down what it is given to send."""
 
-    sent: list[AskedAbout] = field(default_factory=list)
+    sent: list[CheckInMessage] = field(default_factory=list)
 
-    async def __call__(self, asked: AskedAbout) -> str:
+    async def __call__(self, asked: CheckInMessage) -> str:
         self.sent.append(asked)
         return f"discord:9:{len(self.sent)}"
 
@@ -311,7 +311,7 @@ async def test_a_model_that_is_away_is_asked_again_and_nothing_is_counted(world)
 async def test_a_killed_process_sends_nothing_twice(world, open_pet, end_claims):
     here = await world()
 
-    async def dies(asked: AskedAbout) -> str:
+    async def dies(asked: CheckInMessage) -> str:
         here.messenger.sent.append(asked)
         raise Killed
 
@@ -478,7 +478,7 @@ class RandomWorld:
                 await append(connection, message, user=request.user, place=PRIVATE, now=self.clock())
         return reply
 
-    async def _judge(self, asked: AskedAbout) -> bool:
+    async def _judge(self, asked: CheckInMessage) -> bool:
         one, now = self.people[asked.user], self.clock()
         [told] = [told for told in one.told if told.id == asked.check_in.about]
         assert one.wants

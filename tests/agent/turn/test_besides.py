@@ -100,7 +100,7 @@ async def test_a_platform_is_asked_for_the_places_where_they_wrote(
 async def test_no_place_is_read_where_the_operator_does_not_allow_it_nor_in_a_place(
     open_pet: OpenPet, pet: Companion
 ) -> None:
-    with pytest.raises(BadInput, match="in private alone"):
+    with pytest.raises(BadInput, match="only in private"):
         await pet.respond("Who?", user="ana", place=BOARD, reads=[GENERAL])
     for wrong in (["dm"], "acme", [7]):
         with pytest.raises(BadInput, match=r"reads|place"):

@@ -88,7 +88,7 @@ async def test_codes_are_not_to_be_guessed_nor_read_in_the_database(stack: Stack
 
 async def test_it_says_why_accounts_are_not_linked(stack: Stack, accounts: Links) -> None:
     code = await accounts.code("ana", stack.clock.now)
-    with pytest.raises(NotLinked, match="this very account"):
+    with pytest.raises(NotLinked, match="created on this account"):
         await accounts.link(code, "ana", stack.clock.now)
     await accounts.link(code, "ana on slack", stack.clock.now)
     again = await accounts.code("ana", stack.clock.now)

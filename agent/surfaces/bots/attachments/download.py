@@ -28,7 +28,7 @@ async def download(
     async with aiohttp.ClientSession(timeout=TIMEOUT) as session:
         for _ in range(MOST_REDIRECTS + 1):
             if not may_ask(url):
-                raise Unreadable("it is not kept by the platform itself")
+                raise Unreadable("it is stored outside the platform")
             async with session.get(url, headers=headers, allow_redirects=False) as answer:
                 if answer.status in (301, 302, 303, 307, 308):
                     url = urljoin(url, answer.headers.get("location", ""))

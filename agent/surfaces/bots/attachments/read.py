@@ -23,7 +23,7 @@ MAX_BYTES = {"text": 64_000, "picture": 20_000_000, "recording": 25_000_000}
 """The limit for one file of a kind."""
 MAX_CHARACTERS = 60_000
 """The limit for all files of a message together."""
-TOO_MANY = "one too many"
+TOO_MANY = "too many files"
 NOT_KNOWN = "I read text, see PNG, JPEG, WebP and GIF, and hear recordings"
 KEPT_SECONDS, MOST_KEPT = 600.0, 32
 """How long, and of how many files, what was read is kept: while their message may be edited."""
@@ -98,7 +98,7 @@ class AttachmentReader:
         if kind == "other":
             raise Unreadable(f"{display_name(attachment.media_type, 'an unknown kind')}, {NOT_KNOWN}")
         if kind == "recording" and self.transcriber is None:
-            raise Unreadable("nobody has set up what I would hear it with")
+            raise Unreadable("no transcriber is set up")
         most = MAX_BYTES[kind]
         if attachment.size > most:
             raise Unreadable(too_large(most))

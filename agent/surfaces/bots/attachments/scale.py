@@ -14,7 +14,7 @@ SECONDS = 20.0
 AT_ONCE = 2
 _CHILD = Path(__file__).with_name("scale_child.py")
 _FAULTS = {3: "it has too many pixels", 4: "whoever runs me has not installed Pillow"}
-BROKEN = "it is no picture that I can read: damaged, or neither PNG, JPEG, WebP nor GIF"
+BROKEN = "it is damaged, or not a PNG, JPEG, WebP or GIF"
 
 
 class Scaler:

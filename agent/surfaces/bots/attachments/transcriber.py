@@ -20,8 +20,8 @@ OPENAI_MODEL = "gpt-4o-mini-transcribe"
 OFF = "off"
 MOST_ANSWER = 1_000_000
 """Bytes of a server's answer: many hours of speech."""
-AWAY = "what I hear with does not answer; send it again later"
-NO_WORDS = "I hear no words in it"
+AWAY = "the transcriber does not answer; send it again later"
+NO_WORDS = "no words are recognised in it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Transcriber:
         except (openai.OpenAIError, TimeoutError, OSError) as error:
             log.warning("a recording is not heard: %s: %s", type(error).__name__, str(error)[:300])
             refused = isinstance(error, openai.BadRequestError | openai.UnprocessableEntityError)
-            raise Unreadable("what I hear with does not take it" if refused else AWAY) from error
+            raise Unreadable("the transcriber refuses it" if refused else AWAY) from error
         words, seconds = _words_of(answer)
         if not words.strip():
             raise Unreadable(NO_WORDS)
@@ -75,7 +75,7 @@ class Transcriber:
             async for piece in response.iter_bytes(65_536):
                 answer += piece
                 if len(answer) > MOST_ANSWER:
-                    raise Unreadable("what I hear with answers without an end")
+                    raise Unreadable("the answer of the transcriber is too long")
         return bytes(answer)
 
 
@@ -87,7 +87,7 @@ def _words_of(answer: bytes) -> tuple[str, float | None]:
     except (ValueError, RecursionError):
         body = None if text.lstrip().startswith(("<", "{", "[")) else {"text": text}
     if not isinstance(body, dict) or not isinstance(body.get("text"), str):
-        raise Unreadable("what I hear with gives no readable answer")
+        raise Unreadable("the answer of the transcriber cannot be read")
     usage: Any = body.get("usage")
     lengths = (body.get("duration"), usage.get("seconds") if isinstance(usage, dict) else None)
     return body["text"], next(

@@ -56,7 +56,7 @@ def use_address(settings: Settings) -> None:
 
 @contextmanager
 def explained() -> Iterator[None]:
-    """Raises SettingsError if Discord rejects the bot, HachiError if it cannot be reached."""
+    """Raise SettingsError if Discord rejects the bot, HachiError if it cannot be reached."""
     try:
         yield
     except discord.LoginFailure as error:

@@ -122,11 +122,11 @@ class DiscordBot(discord.AutoShardedClient):
         self._lost.add(shard_id)
 
     async def on_shard_resumed(self, shard_id: int) -> None:
-        """Discord sends what the session missed."""
+        """Note that the shard is back. Discord sends what its session missed."""
         self._lost.discard(shard_id)
 
     async def on_shard_ready(self, shard_id: int) -> None:
-        """Another session begins: what was written since the one before is caught up."""
+        """Note a new session: what was written since the one before is caught up."""
         self._lost.discard(shard_id)
         self._sessions = object()
 
@@ -156,7 +156,7 @@ class DiscordBot(discord.AutoShardedClient):
                 log.warning("message %s is not received: %s: %s", message.id, type(error).__name__, error)
 
     async def on_raw_message_edit(self, payload: discord.RawMessageUpdateEvent) -> None:
-        """Discord tells of a message as edited too where it has added a preview of a link: without a time."""
+        """Receive an edit. Where Discord only adds a preview of a link, the event has no time of an edit."""
         if payload.message.edited_at:
             await self.on_message(payload.message)
 

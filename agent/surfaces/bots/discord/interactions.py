@@ -27,18 +27,18 @@ from memory.records import ForgetKind
 
 log = logging.getLogger("hachi.discord")
 
-NOWHERE = Answer("I can tell you that in a server's channel where I may, or in our direct messages.")
+NOWHERE = Answer("This works in our direct messages, and in the channels where I am allowed.")
 OUTDATED = Answer(
     "This command has changed. I am renewing the list: try again in a minute, and reload Discord if you "
     "still see the old one."
 )
-NOT_YOURS = Answer("That is for somebody else, who alone can press it. /memories shows what is yours.")
+NOT_YOURS = Answer("That button is for somebody else. /memories shows what is yours.")
 TEXT = app_commands.Range[str, 1, 1000]
 
 
 class Tree(app_commands.CommandTree):
     async def interaction_check(self, interaction: discord.Interaction, /) -> bool:
-        """Every process gets each command; one of them answers."""
+        """Let one process answer: every process gets each command."""
         return await is_first(interaction)
 
     async def on_error(
@@ -107,7 +107,7 @@ async def _remember(
         return NO_TEXT
     said = IncomingMessage(user_name(message.author.id), asker.place, source=message)
     platform = interaction.client.conversations.platform  # type: ignore[attr-defined]
-    return await commands.remember_said(asker, await platform.read(said), said.user)
+    return await commands.remember_message(asker, await platform.read(said), said.user)
 
 
 async def is_first(interaction: discord.Interaction) -> bool:

@@ -14,12 +14,12 @@ import discord
 from agent.surfaces.bots.attachments.attachment import Attachment, display_name
 from agent.surfaces.bots.attachments.download import download, is_at
 from agent.surfaces.bots.platform import (
-    LAST_LINES,
+    MAX_THREAD,
     Content,
     Hourly,
     IncomingMessage,
     Label,
-    Line,
+    NearbyMessage,
     Thread,
     Unreadable,
     described,
@@ -216,10 +216,10 @@ class Reader:
             replies_to=self._line(replied) if isinstance(replied, discord.Message) else None,
         )
 
-    async def files_of(self, line: Line) -> list[Attachment]:
+    async def files_of(self, line: NearbyMessage) -> list[Attachment]:
         return _files_of(line.source)
 
-    async def quote(self, line: Line, message: IncomingMessage) -> str:
+    async def quote(self, line: NearbyMessage, message: IncomingMessage) -> str:
         said, guild, me = line.source, message.source.guild, self._me
         held = [said.content, *_besides(said), *_shown_with(said)]
         text = await self._readable("\n".join(filter(None, held)), said, message.place)
@@ -241,8 +241,8 @@ class Reader:
         names[me.id] = me.display_name
         return _TOKEN.sub(lambda found: _word(found, guild, names), text).strip()
 
-    def _line(self, one: discord.Message) -> Line:
-        return Line(
+    def _line(self, one: discord.Message) -> NearbyMessage:
+        return NearbyMessage(
             "" if one.author.id == self._me.id else user_name(one.author.id),
             is_addressed(one, self._me),
             bool(one.raw_mentions) or replied_to(one) is not None,
@@ -252,7 +252,7 @@ class Reader:
 
     async def thread(self, message: IncomingMessage) -> Thread:
         source, channel = message.source, message.source.channel
-        found = await self.client.http.logs_from(channel.id, LAST_LINES, before=source.id)
+        found = await self.client.http.logs_from(channel.id, MAX_THREAD, before=source.id)
         lines = [one for one in messages_of(channel, found) if one.type in (*_KINDS, *_BY_BOTS)]
         if channel.id not in {source.id, *(one.id for one in lines)} and (
             first := await self._first(channel)

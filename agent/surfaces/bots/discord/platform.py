@@ -39,8 +39,7 @@ class DiscordPlatform(Reader):
             await asyncio.Event().wait()
 
     async def write(self, user: str, place: Place, answer: Answer, asked_in: str = "") -> str:
-        """In a place the message pings, as no other of the bot's does, and only its recipient. There a thread
-        is a place."""
+        """Write to a person, pinging them if it is in a channel; a thread is a place here."""
         id, channel = user_id(user), channel_id(place)
         if id is None or (channel is None and not place.private):
             return ""
@@ -93,7 +92,7 @@ class DiscordPosts:
         return text
 
     async def post(self, text: str, *, final: bool) -> discord.Message:
-        """If Discord already has a message with this nonce, it returns that, with its text."""
+        """Post a message, or edit the one that Discord already has with this nonce."""
         options: dict[str, Any] = {"nonce": f"{self.source.id}-{self._count}", "suppress_embeds": True}
         if self._count == 0 and self.is_reply:
             options["reference"] = self.source.to_reference(fail_if_not_exists=False)
@@ -114,7 +113,7 @@ class DiscordPosts:
         return sent
 
     async def edit(self, handle: Any, text: str) -> None:
-        """One that was posted earlier loses its buttons, which belong to what stood there."""
+        """Edit a message. One of an earlier process loses its buttons, which belong to the old text."""
         message, changes = handle, {}
         with _refusals():
             try:

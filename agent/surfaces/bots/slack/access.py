@@ -11,7 +11,7 @@ from agent.surfaces.bots.slack.client import API_ERRORS, build_client
 APPS = "https://api.slack.com/apps"
 NO_BOT_TOKEN = "set SLACK_BOT_TOKEN to the bot's token (xoxb-…); docs/slack.md shows where it comes from"
 NO_APP_TOKEN = (
-    "set SLACK_APP_TOKEN to the app's token (xapp-…) for Socket Mode, or give --http PORT; see docs/slack.md"
+    "set SLACK_APP_TOKEN to the app's token (xapp-…) for Socket Mode, or pass --http PORT; see docs/slack.md"
 )
 NO_SECRET = "set SLACK_SIGNING_SECRET to the app's signing secret; docs/slack.md shows where it comes from"
 KINDS = {
@@ -66,11 +66,11 @@ async def open_socket(client: AsyncWebClient, settings: Settings) -> str:
 
 
 def check(settings: Settings, *, http: bool) -> None:
-    """Raises SettingsError if a token is missing or is another one."""
+    """Raise SettingsError if a token is missing or of another kind."""
     for name, (start, what) in KINDS.items():
         token = getattr(settings, name)
         if token and not token.get_secret_value().startswith(start):
-            raise SettingsError(f"{name.upper()} holds something else; it takes {what}")
+            raise SettingsError(f"{name.upper()} is a token of another kind; set it to {what}")
     if settings.slack_bot_token is None:
         raise SettingsError(NO_BOT_TOKEN)
     if http and settings.slack_signing_secret is None:

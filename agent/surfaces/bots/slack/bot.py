@@ -138,7 +138,7 @@ class SlackBot:
                 log.warning("message %s of %s is not caught up: %s", event["ts"], event["channel"], error)
 
     async def _stop(self, event: Mapping[str, Any]) -> None:
-        """Somebody pressed Slack's button to stop what the bot does in a thread."""
+        """End the replies in a thread: somebody pressed Slack's button to stop."""
         thread = (event["channel"], event.get("thread_ts"))
         self.conversations.interrupt(lambda message: message.source.session == thread)
 

@@ -125,6 +125,6 @@ async def attachment_of(
 async def _fetch(client: AsyncWebClient, file: Mapping[str, Any], most: int) -> bytes:
     url = str(file.get("url_private_download") or file.get("url_private") or "")
     if file.get("is_external"):
-        raise Unreadable("it is not kept at Slack")
+        raise Unreadable("it is stored outside Slack")
     token = {"Authorization": f"Bearer {client.token}"}
     return await download(url, most, lambda one: is_at(one, _HOSTS, client.base_url), token)

@@ -20,7 +20,7 @@ from agent.surfaces.bots.slack.rendering import (
     REPLACES,
     answer_blocks,
     answer_text,
-    plain_text,
+    readable_text,
 )
 
 log = logging.getLogger("hachi.slack")
@@ -46,7 +46,7 @@ class Interactions:
 
     async def _command(self, ack: Respond, respond: Respond, command: dict[str, Any], context: Any) -> None:
         await ack()
-        written, text = command["command"], plain_text(command.get("text") or "", {})
+        written, text = command["command"], readable_text(command.get("text") or "", {})
         name = COMMAND.sub(r"\1", written)
         asker = await self._named(_asker(context, command["channel_id"], written.removesuffix(name)), context)
         if name == LISTEN.name:
@@ -96,7 +96,7 @@ class Interactions:
         source = Source(team, channel, author, said["ts"], context.bot_user_id, {"text": said["text"]})
         message = IncomingMessage(user_name(team, author), asker.place, source=source)
         content = await self._platform.read(message)
-        answer = await self._commands.remember_said(asker, content, message.user)
+        answer = await self._commands.remember_message(asker, content, message.user)
         await _send(respond, answer, said.get("thread_ts"))
 
 

@@ -12,12 +12,12 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.surfaces.bots.attachments.attachment import PERCEIVED, Attachment, display_name
 from agent.surfaces.bots.platform import (
-    LAST_LINES,
+    MAX_THREAD,
     Content,
     Hourly,
     IncomingMessage,
     Label,
-    Line,
+    NearbyMessage,
     Thread,
     Unreadable,
     described,
@@ -25,7 +25,7 @@ from agent.surfaces.bots.platform import (
     without_call,
 )
 from agent.surfaces.bots.slack.client import API_ERRORS, attachment_of
-from agent.surfaces.bots.slack.rendering import mentioned_users, plain_text, unnamed
+from agent.surfaces.bots.slack.rendering import mentioned_users, readable_text, unnamed
 from memory.audience import PRIVATE, Place
 from memory.people.places import Listening
 
@@ -137,12 +137,12 @@ def parse_event(event: Mapping[str, Any], team: str, bot: str, *, flat: bool) ->
     )
 
 
-def line_of(event: Mapping[str, Any], team: str, bot: str) -> Line:
+def line_of(event: Mapping[str, Any], team: str, bot: str) -> NearbyMessage:
     """Return who wrote a message, and to whom: to others if it begins by mentioning somebody else."""
     text, user = event.get("text") or "", event.get("user")
     mentioned = mentioned_users(text)
     first = next(iter(mentioned), bot)
-    return Line(
+    return NearbyMessage(
         "" if user == bot else user_name(team, str(user or event.get("bot_id"))),
         bot in mentioned,
         first != bot and text.lstrip().startswith(f"<@{first}"),
@@ -189,13 +189,13 @@ class Reader:
         called = f"@{await self.name(source.bot)}" if not (text or attached) else ""
         return Content(name, text or called, attached, author.zone if author else None)
 
-    async def files_of(self, line: Line) -> list[Attachment]:
+    async def files_of(self, line: NearbyMessage) -> list[Attachment]:
         files = _files_of(line.source)
         return [await attachment_of(self.client, one, patient=False) for one in files]
 
     async def may_read(self, user: str, places: Sequence[Place]) -> Mapping[Place, str]:
-        """A member of the workspace reads its public channels too; a guest, or somebody of another workspace,
-        only those that they are in."""
+        """Name the channels that the person may read: those they are in, and for a member of the workspace
+        who is no guest its public ones."""
         team, id = user.split(":")[1:]
         told = dict.fromkeys(places, "")
         person = (await self.client.users_info(user=id))["user"]
@@ -224,7 +224,7 @@ class Reader:
             raise
         return channel if channel.get("is_channel") and channel.get("is_private") is False else None
 
-    async def quote(self, line: Line, message: IncomingMessage) -> str:
+    async def quote(self, line: NearbyMessage, message: IncomingMessage) -> str:
         source: Source = message.source
         text = await self._readable(line.source, source, message.place)
         return f"{await self._author(line.source, source, message.place)}: {text}" if text else ""
@@ -245,7 +245,7 @@ class Reader:
             elif whole:
                 held.append(described("shown", one, text))
         text = "\n".join(filter(None, held))
-        return plain_text(text, await self._names(text, source, place))
+        return readable_text(text, await self._names(text, source, place))
 
     async def _file(self, file: Mapping[str, Any]) -> str:
         """Return the name of a file and, of a voice message, its words."""
@@ -314,13 +314,13 @@ class Reader:
 
     async def thread(self, message: IncomingMessage) -> Thread:
         source: Source = message.source
-        lines: list[Line] = []
+        lines: list[NearbyMessage] = []
         async for page in await self.client.conversations_replies(
             channel=source.channel, ts=str(source.thread), latest=source.ts, limit=1_000
         ):
             said = [line for line in page["messages"] if float(line["ts"]) < float(source.ts)]
             lines += [line_of({**one, "channel": source.channel}, source.team, source.bot) for one in said]
-            lines[1:] = lines[1:][-LAST_LINES:]
+            lines[1:] = lines[1:][-MAX_THREAD:]
         return Thread(lines)
 
     async def name(self, user: str) -> str:

@@ -43,8 +43,8 @@ class SlackPlatform(Reader):
     _may_react: bool = True
 
     async def show_busy(self, message: IncomingMessage) -> None:
-        """Slack shows a status in the thread of the answer, with a button to stop. On a message of a channel,
-        below which no thread is open yet, and where Slack shows no status, there is a reaction."""
+        """Show a status in the thread of the answer, with a button to stop; a reaction instead on a message
+        of a channel without a thread, or where Slack shows no status."""
         source: Source = message.source
         reacted = False
         try:
@@ -85,7 +85,7 @@ class SlackPlatform(Reader):
             await show(status="active")
 
     async def write(self, user: str, place: Place, answer: Answer, asked_in: str = "") -> str:
-        """In a channel the message mentions its recipient."""
+        """Write to a person, mentioning them if it is in a channel."""
         id, channel = user.rpartition(":")[2], "".join(place.path[2:3])
         said_in, ts = (*asked_in.split(":"), *[""] * 4)[2:4]
         if place.path and not channel:

@@ -36,8 +36,8 @@ def escape(text: str) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """For Slack's Markdown: code stays as it is, apart from what would notify people, and so do the `&` of
-    addresses and the `>` of quotations."""
+    """Escape for Slack's Markdown. Code stays as it is, apart from what would notify people, and so do the
+    `&` of addresses and the `>` of quotations."""
     parts, end = [], 0
     for code in _CODE.finditer(text):
         parts += [_escape_text(text[end : code.start()]), _NOTIFIES.sub("&lt;", code[0])]
@@ -64,7 +64,7 @@ def unnamed(text: str) -> list[str]:
     return _UNNAMED.findall(text)
 
 
-def plain_text(text: str, names: Mapping[str, str]) -> str:
+def readable_text(text: str, names: Mapping[str, str]) -> str:
     """Return the message as its author saw it. `names` maps ids of people, channels and groups."""
     shown = _TOKEN.sub(lambda found: _readable(found[1], names), text)
     return shown.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&").strip()
@@ -99,7 +99,7 @@ REPLACES = "replaces"
 
 
 def answer_blocks(answer: Answer, to: str = "") -> list[Block]:
-    """`to` is the id of somebody to mention first."""
+    """Return the blocks of an answer. `to` is the id of somebody to mention first."""
     replaces = len(answer.items) <= 1 and not answer.buttons
     note = [_text(_words(answer.note, MAX_ANSWER, italic=True))] if answer.note else []
     buttons = [_actions(answer.buttons, replaces=True)] if answer.buttons else []

@@ -14,7 +14,7 @@ from agent.surfaces.bots.answers import Answer, Asker, Item
 from agent.surfaces.bots.attachments.attachment import Attachment
 from agent.surfaces.bots.commands import Commands
 from agent.surfaces.bots.conversations import Conversations
-from agent.surfaces.bots.platform import Content, IncomingMessage, Line, Thread, Unreadable
+from agent.surfaces.bots.platform import Content, IncomingMessage, NearbyMessage, Thread, Unreadable
 from agent.surfaces.bots.streamed_reply import Gone
 from agent.tracing.store.filters import TraceFilter
 from agent.turn.mcp_servers.connection import Connection
@@ -151,10 +151,10 @@ class FakePlatform:
     async def thread(self, message: IncomingMessage) -> Thread:
         return self.around
 
-    async def quote(self, line: Line, message: IncomingMessage) -> str:
+    async def quote(self, line: NearbyMessage, message: IncomingMessage) -> str:
         return str(line.source)
 
-    async def files_of(self, line: Line) -> Sequence[Attachment]:
+    async def files_of(self, line: NearbyMessage) -> Sequence[Attachment]:
         return self.files.get(line.origin, ())
 
     async def show_busy(self, message: IncomingMessage) -> None:

@@ -54,9 +54,9 @@ LEFT = Remainder("index", 3, "it cannot be reached", expected=False)
 @pytest.mark.parametrize(
     ("removed", "left", "text", "items"),
     [
-        ({"messages": 12}, (), "Everything I kept of you is gone.", [("messages", "12")]),
-        ({}, (), "I kept nothing of you.", []),
-        ({}, (LEFT,), "Not everything is gone yet", [("left: index", "3, it cannot be reached")]),
+        ({"messages": 12}, (), "Everything I stored about you is deleted.", [("messages", "12")]),
+        ({}, (), "I had stored nothing about you.", []),
+        ({}, (LEFT,), "Not everything is deleted yet", [("left: index", "3, it cannot be reached")]),
     ],
 )
 def test_an_erasure_tells_what_was_removed_and_what_is_left(removed, left, text, items) -> None:

@@ -16,7 +16,7 @@ ANA, BEN = "chat:1", "chat:2"
 GENERAL = Place(("chat", "acme", "general"))
 PRIVATELY, IN_GENERAL = Asker(ANA), Asker(ANA, GENERAL)
 BEN_IN_GENERAL = Asker(BEN, GENERAL)
-AWAY = "not there any more"
+AWAY = "no longer exists"
 PIN = "my bank PIN is 4711, do not tell"
 
 
@@ -66,7 +66,7 @@ async def test_memories_lists_the_newest_first_with_a_button_to_forget(pet, comm
     assert "nothing of that" in (await commands.run("memories", Asker(BEN), "flu")).text
     gone = await forget(commands, PRIVATELY, answer)
     assert gone.text.splitlines()[0] == "Forgotten: Ana has the flu"
-    assert gone.note[0] == "Taken: 1 memory. "
+    assert gone.note[0] == "Deleted: 1 memory. "
     assert texts(await commands.run("memories", PRIVATELY)) == ["Ana lives in Lyon"]
     back = await press(commands, PRIVATELY, gone, "Undo")
     assert back.text == "I remember it again: Ana has the flu"
@@ -106,7 +106,7 @@ async def test_what_two_people_said_is_forgotten_for_one_only(pet: Companion, co
         told = await pet.remember("The office is in Lyon", user=user, place=GENERAL)
     shown = await commands.press(IN_GENERAL, "delete", str(told.id))
     answer = await press(commands, IN_GENERAL, shown, "Forget")
-    assert answer.text == "Forgotten as yours; somebody else said it here too: The office is in Lyon"
+    assert answer.text == "Forgotten for you; somebody else told me the same here: The office is in Lyon"
     assert texts(await commands.run("memories", IN_GENERAL)) == ["The office is in Lyon"]
     assert texts(await commands.run("memories", PRIVATELY)) == []
 
@@ -139,7 +139,7 @@ async def test_a_first_press_on_forget_shows_what_goes_and_forgets_nothing(pet, 
 
 
 async def test_trace_shows_the_askers_own_last_turn_in_this_place(pet: Companion, commands: Commands) -> None:
-    assert "recorded nothing" in (await commands.run("trace", PRIVATELY)).text
+    assert "no trace" in (await commands.run("trace", PRIVATELY)).text
     await pet.respond("I broke my shoulder", user=ANA)
     await pet.respond("I love jasmine tea", user=BEN, place=GENERAL)
     await pet.settle()
@@ -148,7 +148,7 @@ async def test_trace_shows_the_askers_own_last_turn_in_this_place(pet: Companion
     assert any("remember(" in line for line in texts(answer))
     assert ANA not in str(answer)
     assert answer.note[0].startswith("trace ")
-    assert "recorded nothing" in (await commands.run("trace", IN_GENERAL)).text
+    assert "no trace" in (await commands.run("trace", IN_GENERAL)).text
     assert "jasmine tea" in texts(await commands.run("trace", BEN_IN_GENERAL))[0]
 
 
@@ -156,13 +156,13 @@ async def test_what_is_listened_to_is_shown_and_a_wrong_word_is_told(commands: C
     async def may_set() -> bool:
         return True
 
-    assert "who mentions me" in (await commands.listen(IN_GENERAL, "", may_set)).text
+    assert "messages that mention me" in (await commands.listen(IN_GENERAL, "", may_set)).text
     assert "one of: mentions, everything" in (await commands.listen(IN_GENERAL, "loudly", may_set)).text
     assert "direct messages" in (await commands.listen(PRIVATELY, "nothing", may_set)).text
 
 
 async def test_privacy_says_where_messages_are_sent(pet, commands, monkeypatch) -> None:
-    assert "Nothing of it leaves" in str(await commands.run("privacy", PRIVATELY))
+    assert "Nothing leaves" in str(await commands.run("privacy", PRIVATELY))
     own = {"openai_base_url": "http://127.0.0.1:9/v1", "model": "small"}
     two = own | {"fallback_model": "gpt-5@openai"}
     told_of_two = "the model small or, while it does not answer, gpt-5 at OpenAI."
@@ -183,18 +183,18 @@ async def test_a_person_has_nothing_of_theirs_kept_here_or_anywhere_and_takes_it
         return sum(row["place"] != "" for row in mine), sum(row["place"] == "" for row in mine)
 
     before = await commands.run("privacy", IN_GENERAL)
-    here = await press(commands, IN_GENERAL, before, "Keep nothing of mine here")
-    assert texts(here)[0].startswith("Nothing of you here")
+    here = await press(commands, IN_GENERAL, before, "Store nothing of mine here")
+    assert texts(here)[0].startswith("Nothing about you here")
     assert await kept() == (0, 2)
     assert rows("SELECT * FROM traces WHERE user_id IS NULL") == [], "of that no trace is kept either"
     elsewhere = await commands.run("privacy", PRIVATELY)
-    assert "Channels where I keep nothing of you, as you want: 1." in str(elsewhere)
-    anywhere = await press(commands, PRIVATELY, elsewhere, "Keep nothing of mine")
-    assert texts(anywhere)[0].startswith("Nothing of you, anywhere")
+    assert "Channels where I store nothing of yours, as you asked: 1." in str(elsewhere)
+    anywhere = await press(commands, PRIVATELY, elsewhere, "Store nothing of mine")
+    assert texts(anywhere)[0].startswith("Nothing about you, anywhere")
     assert await kept() == (0, 2)
     assert "wants nothing kept" in (await commands.run("remember", PRIVATELY, "I am tall")).text
-    back = await press(commands, IN_GENERAL, anywhere, "Keep what I say again")
-    assert texts(back)[0].startswith("What you write to me")
+    back = await press(commands, IN_GENERAL, anywhere, "Store my messages again")
+    assert texts(back)[0].startswith("Your messages to me")
     assert await kept() == (2, 4)
 
 
@@ -240,19 +240,22 @@ async def test_nobody_else_can_confirm(pet: Companion, commands: Commands) -> No
 
 async def test_of_whoever_wants_nothing_kept_no_message_is_remembered(commands: Commands, pet) -> None:
     said = Content("Ben", "I live in Lyon")
-    assert "Remembered" in (await commands.remember_said(IN_GENERAL, said, BEN)).text
+    assert "Remembered" in (await commands.remember_message(IN_GENERAL, said, BEN)).text
     await pet.people.keep(False, user=BEN, place=GENERAL)
-    assert "wants nothing" in (await commands.remember_said(IN_GENERAL, Content("Ben", "I row"), BEN)).text
+    assert (
+        "store nothing of theirs"
+        in (await commands.remember_message(IN_GENERAL, Content("Ben", "I row"), BEN)).text
+    )
     assert len(await pet.memories.list(user=ANA, place=GENERAL)) == 1
 
 
 async def test_a_person_lets_it_ask_how_things_went_sees_what_is_planned_and_why(pet, commands, plan) -> None:
     for asker, text, told in (
-        (PRIVATELY, "", "I do not ask you"),
-        (PRIVATELY, "perhaps", "Say /checkins on or off"),
+        (PRIVATELY, "", "Check-ins are off"),
+        (PRIVATELY, "perhaps", "Use /checkins on or off"),
         (IN_GENERAL, "on", "in our direct messages"),
         (PRIVATELY, " ON ", "between 9 and 20 o'clock in UTC, until you tell me your time zone"),
-        (PRIVATELY, "off", "I do not ask you"),
+        (PRIVATELY, "off", "Check-ins are off"),
     ):
         assert told in (await commands.run("checkins", asker, text)).text
     await pet.respond("My exam is today", user=ANA)
@@ -274,7 +277,7 @@ async def test_a_code_links_two_accounts_once_its_account_was_confirmed(
     assert "do not" in asked.text
     assert await pet.people.accounts(user=ANA) == [], "nothing is linked before it is confirmed"
     linked = await press(commands, phone, asked, "It is mine: link them")
-    assert linked.text == f"Linked: {ANA}. /hachi-unlink parts them."
+    assert linked.text == f"Linked: {ANA}. /hachi-unlink separates them."
     listed = await commands.run("memories", phone)
     assert texts(listed) == ["Ana's boat is called Gull"]
     assert listed.items[0].note[0] == f"{ANA}, ", "whose it is"
@@ -282,7 +285,7 @@ async def test_a_code_links_two_accounts_once_its_account_was_confirmed(
     gone = await forget(commands, phone, listed)
     assert gone.text.startswith("Forgotten: Ana's boat")
     assert await pet.memories.list(user=ANA) == []
-    assert (await commands.run("unlink", PRIVATELY)).text == "Parted from other:7."
+    assert (await commands.run("unlink", PRIVATELY)).text == "No longer linked with other:7."
     assert (await commands.run("unlink", PRIVATELY)).text == "This account is not linked."
     assert "wrong, used or older" in (await commands.run("link", phone, code)).text
 
@@ -295,7 +298,7 @@ async def test_codes_are_neither_given_nor_taken_in_a_channel(pet: Companion, co
         await commands.press(IN_GENERAL, "link", code),
         await commands.run("unlink", IN_GENERAL),
     ):
-        assert answer.text.startswith("Ask me that in our direct messages")
+        assert answer.text.startswith("Use this command in our direct messages")
     await commands.press(PRIVATELY, "link", code)
     assert BEN not in str(await commands.run("privacy", IN_GENERAL))
     assert await pet.people.accounts(user=ANA) == [BEN]
@@ -310,5 +313,5 @@ async def test_forget_me_asks_for_one_account_or_all(pet: Companion, commands: C
         BEN,
         ["Forget me", "Forget all my accounts", "Keep it"],
     )
-    assert "is gone" in (await press(commands, PRIVATELY, asked, "Forget all my accounts")).text
+    assert "is deleted" in (await press(commands, PRIVATELY, asked, "Forget all my accounts")).text
     assert await pet.memories.list(user=BEN) == []

@@ -15,7 +15,7 @@ from agent.surfaces.bots.errors import UNEXPECTED
 from agent.surfaces.bots.platform import (
     Content,
     IncomingMessage,
-    Line,
+    NearbyMessage,
     ReadablePlaces,
     Thread,
     continues,
@@ -68,8 +68,13 @@ def test_a_message_is_answered_by_what_is_listened_to(
     assert should_answer(listening, ana("hello", **marks)) is answered
 
 
-CALL, BOT, ANA, BEN = Line("ana", addressed=True), Line(""), Line("ana"), Line("ben")
-TO_BEN = Line("ana", to_others=True)
+CALL, BOT, ANA, BEN = (
+    NearbyMessage("ana", addressed=True),
+    NearbyMessage(""),
+    NearbyMessage("ana"),
+    NearbyMessage("ben"),
+)
+TO_BEN = NearbyMessage("ana", to_others=True)
 
 
 @pytest.mark.parametrize(
@@ -312,7 +317,7 @@ async def test_what_a_trace_quotes_of_others_goes_when_it_is_deleted_on_the_plat
 ) -> None:
     pet, quote = (
         conversations.pet,
-        {"replies_to": Line("chat:2", False, False, "chat:7", "Ben: my PIN is 4711")},
+        {"replies_to": NearbyMessage("chat:2", False, False, "chat:7", "Ben: my PIN is 4711")},
     )
     server.script(answer("I see."))
     message = ana("what is that?", origin="chat:1", source=Content("Ana", "what is that?", **quote))
@@ -330,9 +335,9 @@ async def test_a_thread_of_others_is_shown_without_who_wants_nothing_kept_and_wh
     conversations: Conversations, platform: Any, server: ScriptedServer
 ) -> None:
     await conversations.pet.people.keep(False, user="chat:3", place=PRIVATE)
-    soup = Line("chat:2", origin="chat:20", source="Ben: soup?")
-    secret = Line("chat:3", origin="chat:21", source="Cleo: my PIN is 4711")
-    asked = Line("chat:1", addressed=True, origin="chat:22", source="Ana: what was asked before")
+    soup = NearbyMessage("chat:2", origin="chat:20", source="Ben: soup?")
+    secret = NearbyMessage("chat:3", origin="chat:21", source="Cleo: my PIN is 4711")
+    asked = NearbyMessage("chat:1", addressed=True, origin="chat:22", source="Ana: what was asked before")
     platform.around = Thread([soup, secret, asked], "Lunch")
     server.script(answer("Soup."))
     await conversations.receive(ana("and now?", origin="chat:9", in_thread=True), "mentions")

@@ -13,7 +13,7 @@ from agent.surfaces.bots.attachments.attachment import Attachment, Unreadable
 from agent.surfaces.bots.attachments.read import AttachmentReader
 from agent.surfaces.bots.attachments.transcriber import Transcriber
 from agent.surfaces.bots.conversations import Conversations
-from agent.surfaces.bots.platform import Content, IncomingMessage, Line
+from agent.surfaces.bots.platform import Content, IncomingMessage, NearbyMessage
 from hachi import Companion
 from memory.audience import PRIVATE
 
@@ -32,7 +32,7 @@ class Scaling:
 class Hearing(Transcriber):
     async def hear(self, data: bytes, name: str) -> tuple[str, float | None]:
         if data == b"away":
-            raise Unreadable("what I hear with does not answer; send it again later")
+            raise Unreadable("the transcriber does not answer; send it again later")
         return data.decode(), None
 
 
@@ -140,17 +140,17 @@ async def test_the_person_is_told_in_one_line_what_was_not_read_and_nothing_else
     await chat.hears("Look!", chat.voice(b"away"), bomb, doc)
     [said] = platform.said
     assert said.startswith(
-        "Three things, then.\n\n_Your voice message: what I hear with does not answer; send"
+        "Three things, then.\n\n_Your voice message: the transcriber does not answer; send"
     )
     assert ("\n_bomb.png: it has too many pixels._\n_a.pdf: " in said, len(said.splitlines())) == (True, 5)
     [(_, asked)] = server.asked[0].conversation
-    assert "(spoken, 0:12; not heard: what I hear with does not answer; send it again later)" in asked
+    assert "(spoken, 0:12; not heard: the transcriber does not answer; send it again later)" in asked
     assert rows(LEFT)[0]["text"] == asked
 
 
 async def test_the_picture_of_the_message_that_is_replied_to_is_seen_too(chat, server, platform) -> None:
     server.script(described("A cat."))
-    line = Line("chat:ben", origin="chat:9", source="Ben: (file: cat.png)")
+    line = NearbyMessage("chat:ben", origin="chat:9", source="Ben: (file: cat.png)")
     platform.files["chat:9"] = [chat.file("cat.png", b"cat"), chat.file("plan.txt", b"", "text/plain")]
     six = [chat.file(f"{number}.png", b"x") for number in range(4)]
     await chat.hears("What is that?", *six, replies_to=line)
@@ -165,7 +165,7 @@ async def test_a_turn_has_five_pictures_at_most(chat, server, platform) -> None:
         files = [chat.file(f"{origin}.{number}.png", b"x") for number in range(4)]
         chat.conversations.add(chat.message("Look!", *files, origin=origin))
     await chat.conversations.settle()
-    assert (len(urls(server.asked[0])), platform.said[0].count("one too many")) == (5, 3)
+    assert (len(urls(server.asked[0])), platform.said[0].count("too many files")) == (5, 3)
 
 
 async def test_a_model_that_sees_none_is_told_that_there_is_a_picture(

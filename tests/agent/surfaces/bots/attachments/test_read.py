@@ -31,7 +31,7 @@ class Scaling:
 class Hearing(Transcriber):
     async def hear(self, data: bytes, name: str) -> tuple[str, float | None]:
         if data == b"silence":
-            raise Unreadable("I hear no words in it")
+            raise Unreadable("no words are recognised in it")
         return f"these\nare {data.decode()} words", 65.0
 
 
@@ -111,10 +111,10 @@ async def test_pictures_are_named_and_what_is_spoken_is_said(reader, attachment,
         (file(size=MAX_BYTES["text"] + 1, fetch=NEVER), "more than 64 kB"),
         (file("a.png", media_type="image/png", size=20_000_001, fetch=NEVER), "more than 20 MB"),
         (file("a.mp3", media_type="audio/mpeg", size=25_000_001, fetch=NEVER), "more than 25 MB"),
-        (file("a.wav", b"silence", "audio/wav"), "I hear no words in it"),
+        (file("a.wav", b"silence", "audio/wav"), "no words are recognised in it"),
         (file(content=b"\xff"), "no text in UTF-8"),
         (file(content=b"x" * (MAX_CHARACTERS + 1), size=1), "the files are too long together"),
-        (file(fetch=fetching(Unreadable("it is not kept here"))), "it is not kept here"),
+        (file(fetch=fetching(Unreadable("it is stored elsewhere"))), "it is stored elsewhere"),
         (file(fetch=fetching(ConnectionError("10.0.0.7"))), "it could not be fetched"),
     ],
 )
@@ -130,8 +130,8 @@ async def test_without_a_server_that_hears_nothing_is_fetched() -> None:
     read = await AttachmentReader(None).read(
         [file("a.ogg", media_type="audio/ogg", is_voice=True, fetch=NEVER)]
     )
-    assert read.places == ("(spoken; not heard: nobody has set up what I would hear it with)",)
-    assert read.faults[0][1] == "Your voice message: nobody has set up what I would hear it with."
+    assert read.places == ("(spoken; not heard: no transcriber is set up)",)
+    assert read.faults[0][1] == "Your voice message: no transcriber is set up."
 
 
 async def test_for_a_model_that_sees_none_no_picture_is_fetched(reader) -> None:
@@ -141,7 +141,7 @@ async def test_for_a_model_that_sees_none_no_picture_is_fetched(reader) -> None:
 
 async def test_number_and_total_length_are_limited(reader) -> None:
     read = await reader.read([file(f"{number}.txt") for number in range(MAX_FILES + 2)])
-    assert [place.partition("; ")[2] for place in read.places[5:]] == ["not read: one too many]"] * 2
+    assert [place.partition("; ")[2] for place in read.places[5:]] == ["not read: too many files]"] * 2
     half = file(content=b"x" * (MAX_CHARACTERS // 2 + 1))
     read = await reader.read([half, half])
     assert ["too long together" in place for place in read.places] == [False, True]

@@ -87,13 +87,13 @@ def bomb(width: int, height: int) -> bytes:
     ("data", "reason"),
     [
         (b"", "it is empty"),
-        (b"\x89PNG", "no picture that I can read"),
-        (written(Image.effect_noise((300, 300), 90), "PNG")[:9_000], "no picture that I can read"),
-        (written(RED, "TIFF"), "no picture that I can read"),
-        (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "no picture that I can read"),
+        (b"\x89PNG", "damaged, or not a PNG"),
+        (written(Image.effect_noise((300, 300), 90), "PNG")[:9_000], "damaged, or not a PNG"),
+        (written(RED, "TIFF"), "damaged, or not a PNG"),
+        (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "damaged, or not a PNG"),
         (bomb(60_000, 60_000), "too many pixels"),
         (bomb(2**31 - 1, 2**31 - 1), "(?:too many pixels|no picture)"),
-        (bomb(0, 7), "no picture that I can read"),
+        (bomb(0, 7), "damaged, or not a PNG"),
     ],
     ids=["empty", "begun", "cut", "tiff", "svg", "bomb", "huge", "flat"],
 )

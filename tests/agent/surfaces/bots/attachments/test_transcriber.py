@@ -118,13 +118,13 @@ async def test_it_is_sent_the_recording_and_its_words_are_read(
     [
         (['{"text": ""}'], NO_WORDS),
         (['{"text": " \\n"}'], NO_WORDS),
-        (["<html>"], "no readable answer"),
-        (['{"words": 1}'], "no readable answer"),
-        (["[" * 100_000], "no readable answer"),
-        (["flood"], "without an end"),
+        (["<html>"], "cannot be read"),
+        (['{"words": 1}'], "cannot be read"),
+        (["[" * 100_000], "cannot be read"),
+        (["flood"], "too long"),
         (["hang"], AWAY),
         ([503, 503], AWAY),
-        ([400], "does not take it"),
+        ([400], "refuses it"),
     ],
 )
 async def test_whatever_goes_wrong_has_one_reason(server: Server, given: list[Any], reason: str) -> None:

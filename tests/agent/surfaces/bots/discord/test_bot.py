@@ -241,10 +241,10 @@ async def test_a_channel_listens_to_what_its_manager_sets(bot, platform, server)
         command = await platform.command("listen", channel=GENERAL, to=to, **given)
         return str((await platform.answered(command)).text)
 
-    assert "you may not" in await listen("everything")
+    assert "Only people who manage" in await listen("everything")
     assert platform.shown(GENERAL) == []
     told = await listen("everything", may=MANAGES)
-    assert told.startswith("Ana has set: Here I answer everything")
+    assert told.startswith("Ana has set: Here I answer every message")
     assert platform.shown(GENERAL) == [told], "everybody there sees it"
     server.script(answer("Good morning!"))
     for text, channel in (("good morning", GENERAL), (f"<@{BEN}> how was it?", GENERAL), ("hi", RANDOM)):
@@ -329,7 +329,7 @@ async def test_nobody_is_answered_where_the_operator_does_not_allow_it(bot, plat
     await bot.hears(f"{AT} hello", channel=GENERAL)
     assert platform.shown(GENERAL) == []
     told = await platform.answered(await platform.command("memories", channel=GENERAL))
-    assert "where I may" in told.text
+    assert "where I am allowed" in told.text
 
 
 async def test_forwarded_messages_and_stickers_are_marked_as_what_they_are(bot, platform, server) -> None:

@@ -93,7 +93,7 @@ async def test_every_command_reaches_its_answer(bot, pet: Companion, platform: D
     assert "**role:** nurse" in (await ask(platform, "context")).text
     assert "**Who may read it:**" in (await ask(platform, "privacy")).text
     assert "Which one" in (await ask(platform, "forget", what="Lyon")).text
-    assert "recorded nothing" in (await ask(platform, "trace")).text
+    assert "no trace" in (await ask(platform, "trace")).text
 
 
 async def test_a_command_that_fails_is_answered_if_discord_still_takes_it(

@@ -15,7 +15,7 @@ from agent.surfaces.bots.answers import NOTHING, Answer, Item
 from agent.surfaces.bots.discord.messages import channel_id, place_of
 from agent.surfaces.bots.discord.rendering import LIMIT, answer_text, escape
 from agent.surfaces.bots.splitting import utf16_length
-from agent.surfaces.bots.turns import NOT_HERE
+from agent.surfaces.bots.turns import NO_ACCESS
 from hachi import Companion
 from memory.audience import Place
 
@@ -81,7 +81,7 @@ async def test_replies_and_answers_ping_nobody_and_fetch_no_previews(bot, pet, p
     server.script(answer("Hello?"), answer("Hello!"))
     await bot.hears(f"{AT} hello", channel=GENERAL)
     await bot.hears("hello", channel=DM)
-    assert platform.shown(DM) == [NOT_HERE.text, "Hello!"]
+    assert platform.shown(DM) == [NO_ACCESS.text, "Hello!"]
 
 
 def forgetting(*texts: str) -> Say:
@@ -117,7 +117,7 @@ async def test_a_receipt_has_buttons_for_who_told_it(bot, pet, platform, server)
     assert labels(reply) == [["Forget", "Make private"]]
     assert "somebody else" in (await press(platform, reply, "Make private", by=BEN)).text
     assert await here(pet) == ["Ana has the flu"]
-    assert (await press(platform, reply, "Make private")).text.startswith("Between us now: Ana has the flu")
+    assert (await press(platform, reply, "Make private")).text.startswith("Now private: Ana has the flu")
     assert (reply.text, reply.buttons) == ("Get well soon!\n\n-# (made private)", [])
     assert await here(pet) == []
     assert len(await pet.memories.list(user=f"discord:{ANA}")) == 1
@@ -162,7 +162,7 @@ async def test_who_asks_to_forget_confirms_with_a_button_also_after_a_restart(
     await platform.until(lambda: len(pressed.follow_ups) == 2)
     gone, left = pressed.follow_ups
 
-    assert gone.text.startswith("Forgotten: Ana has the flu\n-# Taken: 1 memory, 1 message, 1 reply, ")
+    assert gone.text.startswith("Forgotten: Ana has the flu\n-# Deleted: 1 memory, 1 message, 1 reply, ")
     assert left.text.splitlines()[number] == f"{number}. (forgotten)"
     assert (left.ephemeral, labels(left)) == (True, [[f"Forget {3 - number}"]])
     await jobs.do()

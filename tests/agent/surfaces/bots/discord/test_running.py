@@ -160,7 +160,7 @@ async def test_a_person_is_asked_how_it_went_in_direct_messages_and_ends_it_by_a
     await bot.hears("I passed", channel=DM)
     assert server.asked[-1].conversation[-2][1].endswith("How did *the exam* go?")
 
-    assert "do not ask" in (await platform.answered(await platform.press(question, "Not now"))).text
+    assert "will not ask" in (await platform.answered(await platform.press(question, "Not now"))).text
     assert (question.text.splitlines()[-1], question.buttons) == ("-# (not now)", [])
     await plan(ana, "her test")
     server.script(answer("How was the test?"))
@@ -197,8 +197,8 @@ async def test_a_call_that_changes_something_waits_for_its_person_and_runs_once(
     assert clouds() == []
     pressed = [await platform.press(question, "Yes") for _ in range(2)]
     assert {(await platform.answered(one)).text for one in pressed} == {
-        "I run sky\\_move\\_clouds, and tell you what it answers.",
-        "That is answered, it has timed out, or it is somebody else's to answer.",
+        "Running sky\\_move\\_clouds. I will tell you the result.",
+        "That is answered already, has timed out, or is for somebody else to answer.",
     }
     await platform.until(lambda: "The clouds are there." in platform.posted(GENERAL)[-1].text)
     assert clouds() == ['{"town": "*Lyon*"}']

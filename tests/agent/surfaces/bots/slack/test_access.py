@@ -20,7 +20,7 @@ async def test_the_bot_is_named_where_its_tokens_and_scopes_are_in_order(setting
         ({}, SCOPES - {"im:write", "commands"}, "does not grant commands, im:write; add them"),
         ({"slack_bot_token": "xoxb-wrong"}, SCOPES, r"refuses SLACK_BOT_TOKEN \(invalid_auth\); copy"),
         ({"slack_app_token": "xapp-wrong"}, SCOPES, r"refuses SLACK_APP_TOKEN \(invalid_auth\); copy"),
-        ({"slack_bot_token": "xapp-test-1"}, SCOPES, "SLACK_BOT_TOKEN holds something else; it takes"),
+        ({"slack_bot_token": "xapp-test-1"}, SCOPES, "SLACK_BOT_TOKEN is a token of another kind; set it to"),
         ({"slack_bot_token": None}, SCOPES, "set SLACK_BOT_TOKEN"),
         ({"slack_app_token": None, "slack_signing_secret": None}, SCOPES, "set SLACK_SIGNING_SECRET"),
     ],

@@ -13,7 +13,7 @@ from slack_server import BOT, BOT_ID, Posted, SlackServer, buttons_of
 
 from agent.surfaces.bots.answers import NOTHING, QUESTION
 from agent.surfaces.bots.commands import NOT_YOURS_TO_FORGET
-from agent.surfaces.bots.turns import NOT_HERE
+from agent.surfaces.bots.turns import NO_ACCESS
 from agent.surfaces.links import read_link
 from memory.audience import Place
 
@@ -87,7 +87,7 @@ async def test_only_who_asks_to_forget_sees_the_question_and_confirms(
     assert (link["type"], opens.user, opens.page[:15]) == ("link", "slack:T1:UANA", "/forget?memory=")
     for user, told in (
         ("UBEN", NOT_YOURS_TO_FORGET),
-        ("UANA", "Forgotten: Ana has the flu\nTaken: 1 memory, 1 message, "),
+        ("UANA", "Forgotten: Ana has the flu\nDeleted: 1 memory, 1 message, "),
     ):
         before = len(slack.responses)
         await slack.deliver(slack.pressed(forget, user=user))
@@ -327,4 +327,4 @@ async def test_where_the_bot_may_not_write_on_slack_each_is_told_once(bot, slack
     for user in ("UANA", "UANA", "UBEN"):
         await bot.hears(*slack.mentions(user, "hello?", channel=GENERAL))
     for private in ("DANA", "DBEN"):
-        assert [message.text for message in slack.in_channel(private)] == [NOT_HERE.text]
+        assert [message.text for message in slack.in_channel(private)] == [NO_ACCESS.text]

@@ -76,7 +76,7 @@ async def test_further_pages_and_confirmed_buttons_replace_their_message(ask, sl
     asked = await ask(slack.command("/forget-me", user="UANA"))
     kept = await ask(slack.pressed(button(asked, "Keep it"), user="UANA"))
     assert kept["replace_original"] is True
-    assert "gone" in (await ask(slack.pressed(button(asked, "Forget me"), user="UANA")))["text"]
+    assert "deleted" in (await ask(slack.pressed(button(asked, "Forget me"), user="UANA")))["text"]
     assert await pet.memories.list(user=ANA) == []
 
 
@@ -117,9 +117,9 @@ async def test_admins_and_the_creator_of_a_channel_set_what_is_listened_to(
     await slack.deliver(slack.command("/listen", "Everything", user="UANA", channel=GENERAL))
     await slack.until(lambda: slack.responses)
     [answer] = slack.responses
-    assert ("may not" in answer["text"]) is not allowed
+    assert ("Only people who manage" in answer["text"]) is not allowed
     assert answer["response_type"] == ("in_channel" if allowed else "ephemeral")
-    assert answer["text"].startswith("Ana has set: Here I answer everything") is (allowed and not refused)
+    assert answer["text"].startswith("Ana has set: Here I answer every message") is (allowed and not refused)
     assert await bot.hachi.pet.people.places.listening(HERE) == ("everything" if allowed else "mentions")
 
 

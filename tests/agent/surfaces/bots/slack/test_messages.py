@@ -109,9 +109,9 @@ async def test_files_and_snippets_are_read(client: Any, slack: SlackServer) -> N
     [
         (b"x" * (MAX_BYTES["text"] + 1), {"size": 1}, "more than 64 kB"),
         (b"<html>", {"type": "text/html"}, "could not be fetched"),
-        (b"text", {"is_external": True}, "not kept at Slack"),
-        (b"text", {"url_private_download": "https://evilslack.com/a"}, "not kept by the platform"),
-        (b"text", {"url_private_download": "http://127.0.0.1:1/a"}, "not kept by the platform"),
+        (b"text", {"is_external": True}, "stored outside Slack"),
+        (b"text", {"url_private_download": "https://evilslack.com/a"}, "stored outside the platform"),
+        (b"text", {"url_private_download": "http://127.0.0.1:1/a"}, "stored outside the platform"),
     ],
 )
 async def test_the_reason_is_given_for_a_file_that_is_not_read(client, slack, content, other, reason) -> None:
@@ -152,7 +152,7 @@ async def test_the_token_goes_to_slack_alone_also_where_slack_sends_on(client, s
     slack.files["b.txt"] = ("text/plain", b"moved")
     slack.moved |= {"a.txt": f"{slack.url}/files/b.txt", "c.txt": there}
     assert "moved" in await read(client, slack.attach("a.txt", b""))
-    assert "not kept by the platform" in await read(client, slack.attach("c.txt", b""))
+    assert "stored outside the platform" in await read(client, slack.attach("c.txt", b""))
     slack.moved["a.txt"] = f"{slack.url}/files/a.txt"
     assert "could not be fetched" in await read(client, slack.attach("a.txt", b""))
 

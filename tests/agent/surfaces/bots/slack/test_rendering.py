@@ -17,7 +17,7 @@ from agent.surfaces.bots.slack.rendering import (
     escape,
     escape_markdown,
     mentioned_users,
-    plain_text,
+    readable_text,
     shorten,
 )
 
@@ -42,7 +42,7 @@ TEXT = st.lists(
     ],
 )
 def test_messages_read_as_their_authors_saw_them(written: str, read: str) -> None:
-    assert plain_text(written, {"UANA": "Ana"}) == read
+    assert readable_text(written, {"UANA": "Ana"}) == read
 
 
 def test_mentions_are_found_and_quotations_and_addresses_are_not_escaped_in_markdown() -> None:
@@ -55,7 +55,7 @@ def test_mentions_are_found_and_quotations_and_addresses_are_not_escaped_in_mark
 @settings(max_examples=50)
 @given(TEXT)
 def test_escaped_text_reads_as_it_was_and_has_nothing_that_slack_acts_on(text: str) -> None:
-    assert plain_text(escape(text), {}) == text.strip()
+    assert readable_text(escape(text), {}) == text.strip()
     assert "<" not in escape(text) + escape_markdown(text.replace("`", ""))
     assert not re.search("<(!channel|@U1)", escape_markdown(text))
 

@@ -149,7 +149,7 @@ async def test_a_reminder_comes_in_its_thread_and_can_be_put_off_and_done(
     assert "⏰ “call Ben”" in server.asked[-1].conversation[-2][1], "the talk of the thread has it"
     for pressed in (done, soon):
         await slack.deliver(slack.pressed(pressed, user="UANA", channel="C1"))
-    await slack.until(lambda: "not open any more" in slack.responses[-1]["text"])
+    await slack.until(lambda: "no longer open" in slack.responses[-1]["text"])
     assert "Done: call Ben" in slack.responses[-2]["text"]
     assert await pet.tasks.list(user="slack:T1:UANA") == []
 
@@ -168,7 +168,7 @@ async def test_a_person_is_asked_how_it_went_in_direct_messages_and_ends_it_by_a
     not_now, stop = buttons_of(question.blocks)
     await bot.hears(slack.says("UANA", "I passed", channel="DANA"))
     assert server.asked[-1].conversation[-2][1].endswith("How did the <!channel> exam go?")
-    for pressed, told in ((not_now, "do not ask about it"), (stop, "ask nothing of the kind")):
+    for pressed, told in ((not_now, "will not ask about that"), (stop, "Check-ins are off")):
         await slack.deliver(slack.pressed(pressed, user="UANA", channel="DANA"))
         await slack.until(lambda told=told: slack.responses and told in slack.responses[-1]["text"])
         assert slack.responses[-1]["replace_original"]
@@ -184,7 +184,7 @@ async def test_a_call_that_changes_something_waits_for_its_person_and_runs_once(
     question = next(one for one in slack.in_channel("C1", thread="1.5") if "Run sky" in one.text)
     assert question.text == 'Run sky_move_clouds with {"town": "&lt;!channel&gt;"}?'
     yes, _ = buttons_of(question.blocks)
-    for user, told in (("UBEN", "somebody else's"), ("UANA", "I run sky"), ("UANA", "That is answered")):
+    for user, told in (("UBEN", "for somebody else"), ("UANA", "Running sky"), ("UANA", "That is answered")):
         await slack.deliver(slack.pressed(yes, user=user, channel="C1"))
         await slack.until(lambda told=told: slack.responses and told in slack.responses[-1]["text"])
         assert len(clouds()) <= (user == "UANA")

@@ -207,7 +207,7 @@ def test_a_platform_is_looked_at_once_it_has_a_token(hachi, monkeypatch):
     monkeypatch.setenv("SLACK_BOT_TOKEN", "xapp-1")
     ran = hachi("doctor")
     assert (ran.code, marks(ran.out)["slack"], marks(ran.out)["discord"]) == (1, "✗", "✗")
-    assert "SLACK_BOT_TOKEN holds something else; it takes the bot's token (xoxb-…)" in ran.out
+    assert "SLACK_BOT_TOKEN is a token of another kind; set it to the bot's token (xoxb-…)" in ran.out
     assert "Discord cannot be reached" in ran.out
 
 

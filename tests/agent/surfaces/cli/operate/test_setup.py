@@ -172,7 +172,7 @@ def test_slack_is_shown_its_manifest_and_both_tokens_are_tried(hachi, file):
         at = {"SLACK_API_URL": platform.api}
         tokens = ("--slack-bot-token", BOT_TOKEN, "--slack-app-token")
         ran = hachi("setup", *tokens, "xoxb-mixed-up", **at)
-        assert (ran.code, "SLACK_APP_TOKEN holds something else" in ran.complaint) == (1, True)
+        assert (ran.code, "SLACK_APP_TOKEN is a token of another kind" in ran.complaint) == (1, True)
         ran = hachi("setup", *tokens, APP_TOKEN, "--daily-turns", "50", **at)
     assert (ran.code, "socket_mode_enabled: true" in ran.out, "in Socket Mode" in ran.out) == (0, True, True)
     assert Settings.load().bot_daily_turns == 50
