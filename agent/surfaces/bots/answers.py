@@ -219,16 +219,18 @@ def check_ins_answer(
     )
 
 
-def context_items(known: UserContext) -> tuple[Item, ...]:
+def context_items(context: UserContext) -> tuple[Item, ...]:
     """Return one line for each known field of a person."""
     fields = [
-        (name.replace("_", " "), value) for part in (known.profile, known.preferences) for name, value in part
+        (name.replace("_", " "), value)
+        for part in (context.profile, context.preferences)
+        for name, value in part
     ]
     fields += [
-        ("themes", known.conversation_themes),
-        ("in short", known.memory_summary),
-        ("open tasks", tuple(task.description for task in known.open_tasks[:MAX_FACTS])),
-        *(("fact", fact.content) for fact in known.long_term_facts[:MAX_FACTS]),
+        ("themes", context.conversation_themes),
+        ("in short", context.memory_summary),
+        ("open tasks", tuple(task.description for task in context.open_tasks[:MAX_FACTS])),
+        *(("fact", fact.content) for fact in context.long_term_facts[:MAX_FACTS]),
     ]
     return tuple(Item(text, label=label) for label, value in fields if (text := _text(value)))
 

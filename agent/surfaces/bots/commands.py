@@ -150,12 +150,14 @@ class Commands:
         return await act(asker, value) if act else Answer("All right, nothing was changed.", replaces=True)
 
     @_answering
-    async def remember_message(self, asker: Asker, said: Content, by: str) -> Answer:
+    async def remember_message(self, asker: Asker, content: Content, by: str) -> Answer:
         """Remember a message that the user `by` wrote; what somebody else wrote with their name."""
-        own = by == asker.user
+        is_own = by == asker.user
         if not await self._pet.people.places.keeps(by, asker.place):
             return Answer(AUTHOR_OPTED_OUT)
-        return await self._remember(asker, said.text if own else f"{said.author} said: “{said.text}”")
+        return await self._remember(
+            asker, content.text if is_own else f"{content.author} said: “{content.text}”"
+        )
 
     @_answering
     async def listen(self, asker: Asker, text: str, may_set: Callable[[], Awaitable[bool]]) -> Answer:
