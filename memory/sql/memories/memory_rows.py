@@ -1,5 +1,5 @@
-"""Convert rows of `memories` to `Memory` records; with conditions and statements that several modules
-share."""
+"""Convert rows of `memories` to `Memory` records, and define conditions and statements that several
+modules use."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -21,7 +21,7 @@ WHOLE_ID = 36
 
 
 def begins(column: ColumnElement[str], id: str) -> ColumnElement[bool]:
-    """Match where the column holds this id, or begins with it if it has eight or more characters: a shorter
+    """Match rows with this id, or with this prefix of an id if it has eight or more characters. A shorter
     prefix would read every row."""
     return column.startswith(id, autoescape=True) if 8 <= len(id) < WHOLE_ID else column == id
 
@@ -67,7 +67,7 @@ async def fetch(
 
 
 def with_owners(rows: Iterable[Any]) -> list[Memory]:
-    """Return memories with their active owners, from rows of one memory and one owner each, in order."""
+    """Return memories with their active owners. Each row has one memory and one owner."""
     return list(_with_owners(rows))
 
 

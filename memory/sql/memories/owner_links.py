@@ -1,4 +1,5 @@
-"""Write the links between memories and their owners. Whether a link holds is computed: see `replacements`."""
+"""Write the links between memories and their owners. Whether a link is active is computed: see
+`replacements`."""
 
 from collections.abc import Collection, Iterable
 from datetime import datetime
@@ -23,8 +24,8 @@ from memory.sql.tables import (
 async def link(
     connection: AsyncConnection, id: str, owners: Iterable[str], content_key: str, now: datetime
 ) -> None:
-    """Add owners to a memory, with its aliases. Where it was replaced or hidden for one, it holds again, and
-    it replaces what they had in the same words."""
+    """Add owners to a memory and its aliases. If it was superseded or hidden for an owner, it becomes
+    active again. It supersedes the owners' memories in the same words."""
     owners = list(owners)
     await show(connection, "link", [link_id(id, owner) for owner in owners])
     here = and_(memory_owners.c.memory_id == id, memory_owners.c.owner.in_(owners))
@@ -47,7 +48,7 @@ async def replaced_since(
     said_at: datetime,
     now: datetime,
 ) -> dict[str, str]:
-    """Return, for each owner, the memory in these words that a statement from after `said_at` replaced."""
+    """Return, keyed by owner, the memory in these words that a fact newer than `said_at` superseded."""
     pair = replacements.c
     by = and_(pair.old_id == memory_owners.c.memory_id, pair.owner == memory_owners.c.owner)
     query = (
@@ -63,7 +64,7 @@ async def replaced_since(
 async def made_private(
     connection: AsyncConnection, user: str, now: datetime
 ) -> list[tuple[Memory, datetime]]:
-    """Return the memories that a person made private, replaced ones too, and when they last did so."""
+    """Return the memories that a person made private, including superseded ones, each with the last time."""
     made = (forgettings.c.person == user, forgettings.c.why == "private", hidden.c.kind == "link")
     entries = hidden.join(forgettings, forgettings.c.id == hidden.c.forgetting_id)
     links = select(hidden.c.row_id, forgettings.c.at).select_from(entries).where(*made)

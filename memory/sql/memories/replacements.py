@@ -1,13 +1,13 @@
-"""Keep what replaced what, for which owner, and compute from it what holds.
+"""Store which memory replaced which for which owner, and compute from it which links are active.
 
-A link, which is a memory and an owner, holds if it is not hidden, its memory has not expired, and nothing
-that replaced it for this owner still does. A replacement lasts
+A link, which is a memory and an owner, is active if it is not hidden, its memory has not expired, and no
+replacement of it for this owner still counts. A replacement counts
 
 - `WHILE_IT_HOLDS`: until the newer fact expires, is hidden, or is taken back;
-- `PAST_ITS_EXPIRY`: the same, but longer than the newer fact, which corrected the older one on purpose;
-- `ALWAYS`: the older one never held, or was taken back.
+- `PAST_ITS_EXPIRY`: the same, but also after it has expired, because it corrected the older one on purpose;
+- `ALWAYS`: for good, because the older fact was never active, or was taken back.
 
-The table is transitive, each pair lasting as its last step: what holds is asked of single rows.
+The table holds the transitive closure, so a query needs no recursion. Each pair lasts as its last step does.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -22,14 +22,14 @@ from memory.sql.tables import Utc, memories, memory_owners, replacements
 
 Lasts = Literal["while it holds", "past its expiry", "always"]
 Link = tuple[str, str]
-"""A memory and an owner."""
+"""A memory's id and an owner."""
 WHILE_IT_HOLDS: Lasts = "while it holds"
 PAST_ITS_EXPIRY: Lasts = "past its expiry"
 ALWAYS: Lasts = "always"
 TOLD_AGAIN = "told again"
-"""The reason of a replacement by the same words, told while the older fact did not hold."""
+"""The reason of a replacement if a fact is stated again in the same words."""
 NOW = bindparam("now", type_=Utc())
-"""The time at which it is asked what holds: a parameter of every statement that asks."""
+"""The time at which expiry is tested: a parameter of each statement that tests it."""
 
 
 def unexpired(of: Any = memories) -> ColumnElement[bool]:
@@ -41,7 +41,7 @@ _newer = memories.alias("replacing")
 
 
 def still_replaces(pairs: Any = replacements) -> ColumnElement[bool]:
-    """Match replacements that count."""
+    """Match replacements that still count, by the rules in the module's docstring."""
     hidden = is_hidden("link", pairs.c.new_id + " " + pairs.c.owner)
     lives = exists().where(_newer.c.id == pairs.c.new_id, unexpired(_newer))
     lasts = or_(pairs.c.lasts == PAST_ITS_EXPIRY, lives)
@@ -49,7 +49,7 @@ def still_replaces(pairs: Any = replacements) -> ColumnElement[bool]:
 
 
 def is_replaced(id: Any, owner: Any, *, but: Any = None) -> ColumnElement[bool]:
-    """Match where something replaces the memory with this id for this owner, other than the memory `but`."""
+    """Match if a memory other than `but` replaces the memory with this id for this owner."""
     pairs = replacements.alias("replaced")
     these = [pairs.c.old_id == id, pairs.c.owner == owner]
     these += [] if but is None else [pairs.c.new_id != but]
@@ -57,12 +57,13 @@ def is_replaced(id: Any, owner: Any, *, but: Any = None) -> ColumnElement[bool]:
 
 
 def holds(id: Any, owner: Any, *, but: Any = None) -> ColumnElement[bool]:
-    """Match where the memory holds for the owner unless it has expired, or would without the memory `but`."""
+    """Match if the memory is neither hidden nor replaced for the owner. Replacements by `but` and expiry are
+    ignored."""
     return and_(~is_hidden("link", id + " " + owner), ~is_replaced(id, owner, but=but))
 
 
 def is_active(links: Any = memory_owners) -> ColumnElement[bool]:
-    """Return the same, for links."""
+    """Match links that are neither hidden nor replaced; see `holds`."""
     return holds(links.c.memory_id, links.c.owner)
 
 
@@ -92,7 +93,7 @@ async def replace(
     reason: str,
     at: datetime,
 ) -> None:
-    """Let `new` replace each of these for its owner."""
+    """Replace each of these memories by `new`, for its owner."""
     rows = [
         {"old": old, "owner": owner, "new": new, "lasts": lasts, "reason": reason, "at": at}
         for old, owner in sorted(olds)
@@ -104,7 +105,8 @@ async def replace(
 async def replace_same(
     connection: AsyncConnection, news: Mapping[str, str], owners: Collection[str], now: datetime
 ) -> None:
-    """Let new facts of these owners, by their content keys, replace what the owners had in the same words."""
+    """Replace the owners' facts that have the same words as new ones. `news` has the new ids by content
+    key."""
     if not owners:
         return
     same = (memory_owners.c.owner.in_(owners), memory_owners.c.content_key.in_(news))
@@ -117,7 +119,7 @@ async def replace_same(
 
 
 async def replaced_by(connection: AsyncConnection, links: Collection[Link]) -> set[Link]:
-    """Return what these memories have replaced, for the owners of the links."""
+    """Return the links that these links have replaced."""
     found = set[Link]()
     for part in parts(id for id, _ in links):
         pairs = await connection.execute(select(replacements).where(replacements.c.new_id.in_(part)))
@@ -126,7 +128,8 @@ async def replaced_by(connection: AsyncConnection, links: Collection[Link]) -> s
 
 
 async def drop_replacements(connection: AsyncConnection, links: Collection[Link]) -> None:
-    """Let these links, which are deleted, replace nothing any more; what never held stays so."""
+    """Delete the replacements by these links, which are themselves deleted, except those that last
+    `ALWAYS`."""
     for id in sorted({id for id, _ in links}):
         owners = [owner for one, owner in links if one == id]
         theirs = replacements.c.new_id == id, replacements.c.owner.in_(owners)

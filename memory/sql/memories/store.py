@@ -1,7 +1,7 @@
 """Store memories in SQL, the source of truth.
 
-A memory's owners are its rows in `memory_owners`. It is replaced for each of them separately, and its text
-stays for history and undo. Without an active owner nobody can read it.
+A memory's owners are its rows in `memory_owners`. It is superseded for each owner separately, and its
+text stays for history and undo. Without an active owner nobody can read it.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
@@ -72,26 +72,26 @@ from memory.text.names import Aliases
 CORRECTED = "corrected on purpose"
 """The reason of a step in which a person or a program named the memory to correct."""
 CORRECTED_BY_MODEL = "corrected by the model"
-"""The same of a model, which may have been wrong."""
+"""The reason of a step in which the model named it. The model may have been wrong."""
 FOR_A_TIME = "replaced for a time"
-"""The reason where the fact that a program or the model named gave way to one that ends; it then holds
-again."""
+"""The reason if the newer fact expires: the older fact, which a program or the model named, is then
+restored."""
 MADE_PRIVATE = "made private"
 """The reason of a step from a memory to itself that hid it from its places."""
 UNDONE = "undone"
 """The reason of a step that undoes a replacement."""
 ALIASES_FRESH = timedelta(seconds=2)
-"""How long a search may miss an alias that another process has stored."""
+"""How long cached aliases are used. A search may miss an alias from another process for that long."""
 CACHED_READERS = 10_000
 """The most audiences whose aliases are cached."""
 
 
 @cache
 def _known(*, stated: bool, searched: bool, sqlite: bool) -> Select[Any]:
-    """Select the memories of these owners in the same words, those with these ids, and, if it was `searched`,
-    those that have changed since. If `stated` in a message, there is no row where that is gone; else at least
-    one, and the message is locked until the transaction ends. Built once: building it takes longer than
-    running it."""
+    """Select the owners' memories in the same words, those with these ids, and with `searched` those that
+    changed since the search. With `stated` the message is locked until the transaction ends; there is no
+    row if the message is missing, and at least one if it exists. The statement is cached, because
+    building it takes longer than running it."""
     mine = memory_owners.c.owner.in_(bindparam("owners", expanding=True))
     worded_so = (memory_owners.c.content_key == bindparam("content_key"), mine, is_active())
     named = memory_owners.c.memory_id.in_(bindparam("ids", expanding=True))
@@ -111,12 +111,12 @@ def _known(*, stated: bool, searched: bool, sqlite: bool) -> Select[Any]:
 
 
 class Known(NamedTuple):
-    """What the owners of a new fact know."""
+    """The memories to compare a new fact with."""
 
     worded_so: dict[str, Memory]
-    """The active memory in the same words, expired or not, for each of the owners who has one."""
+    """The active memory in the same words, expired or not, keyed by owner."""
     near: list[Memory]
-    """What the fact is compared with: these, unless they have expired, and what was found or told since."""
+    """The unexpired ones, the search results, and memories that changed since the search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +127,7 @@ class _CachedAliases:
 
 
 def tellers(owners: Iterable[str], user: str) -> set[str]:
-    """Return the owner keys of the people who stated a memory: `user`, who did so first, and its active
-    owners."""
+    """Return the owner keys of the people who stated a memory: `user`, the first, and its active owners."""
     return {owner for owner in owners if owner.startswith("user:")} | {user_key(user)}
 
 
@@ -152,8 +151,8 @@ class MemoryStore:
     async def current(
         self, connection: AsyncConnection, id: str, audience: Audience, now: datetime
     ) -> Memory | None:
-        """Return the memory with this id, or prefix as in `get`, or what replaced it; None if there is
-        none."""
+        """Return the memory with this id, or prefix as in `get`, if active; else its replacement; else
+        None."""
         named = select(memory_owners.c.memory_id).where(begins(memory_owners.c.memory_id, id)).distinct()
         ids = list(await connection.scalars(named))
         if len(ids) != 1:
@@ -165,7 +164,7 @@ class MemoryStore:
         return next((memory for memory in found if memory.id == ids[0]), found[0] if found else None)
 
     async def by_ids(self, ids: Collection[str], audience: Audience, now: datetime) -> dict[str, Memory]:
-        """Return those of these memories that are active, unexpired and readable, by id."""
+        """Return the memories that are active, unexpired and readable by the audience, keyed by id."""
         if not ids:
             return {}
         given = {"ids": list(ids), "owners": list(audience.keys), "now": now}
@@ -184,8 +183,8 @@ class MemoryStore:
         until: datetime | None = None,
         after: tuple[datetime, str] | None = None,
     ) -> list[Memory]:
-        """Return the newest memories, newest first: created at `since` or later, and before `until`; those
-        that follow `after`, a time and an id; with one of the `subjects`, if any are given."""
+        """Return memories, newest first, created at `since` or later and before `until`. `after`, a time
+        and an id, continues a list behind that memory. With `subjects`, each has at least one of them."""
         link, ids = memory_owners.c, []
         where = [is_active(), unexpired()]
         tagged = select(memory_tags.c.memory_id).where(memory_tags.c.tag.in_(subjects))
@@ -195,14 +194,14 @@ class MemoryStore:
         if after:
             same = and_(link.created_at == after[0], link.memory_id < after[1])
             where += [link.created_at <= after[0], or_(link.created_at < after[0], same)]
-        for owner in sorted(audience.keys):  # of each alone an index has them in order
+        for owner in sorted(audience.keys):  # one query an owner, since the index sorts within an owner
             mine = select(link.memory_id).join(memories).where(link.owner == owner, *where)
             mine = mine.order_by(link.created_at.desc(), link.memory_id.desc()).limit(limit)
             ids.append(select(mine.subquery().c.memory_id))
         return await self.where(memories.c.id.in_(union_all(*ids)), now, limit) if ids else []
 
     async def times(self, audience: Audience, now: datetime) -> list[datetime]:
-        """Return when each memory that this audience may read was told, newest first."""
+        """Return the creation times of the memories that this audience may read, newest first."""
         link, told = memory_owners.c, func.min(memory_owners.c.created_at)
         query = select(told).join(memories).where(link.owner.in_(audience.keys), is_active(), unexpired())
         rows = await self.database.rows(query.group_by(link.memory_id).order_by(told.desc()), {"now": now})
@@ -217,8 +216,8 @@ class MemoryStore:
             return await fetch(connection, condition, now, limit)
 
     async def known_aliases(self, audience: Audience, now: datetime) -> Aliases:
-        """Return the names that belong to one person, by the memories this audience may read. Cached until
-        this process writes, and for `ALIASES_FRESH` at most."""
+        """Return the aliases of people that the memories of this audience state. Cached until this
+        process writes, and for `ALIASES_FRESH` at most."""
         return await self._read_aliases(self.database.rows, audience.keys, now)
 
     async def aliases(self, connection: AsyncConnection, owners: frozenset[str], now: datetime) -> Aliases:
@@ -260,8 +259,8 @@ class MemoryStore:
         since: Moment | None = None,
         stated_in: str | None = None,
     ) -> Known:
-        """Return what these owners know: in the same words, with these ids, and what has changed `since`.
-        Raises NotFound if the message `stated_in` is gone; else it stays until the transaction ends."""
+        """Return the owners' memories in the same words, with these ids, and those changed `since`. Locks
+        the message `stated_in` until the transaction ends; raises NotFound if it is missing."""
         given = {"owners": list(owners), "content_key": content_key, "ids": list(ids), "now": now}
         given |= {"message": stated_in} if stated_in else {}
         given |= {"since": since} if since else {}
@@ -279,7 +278,7 @@ class MemoryStore:
     async def candidates(
         self, connection: AsyncConnection, ids: Collection[str], owners: Collection[str], now: datetime
     ) -> list[Memory]:
-        """Return those of these memories that one of these owners has."""
+        """Return those of these memories that are active for one of the owners."""
         given = {"ids": list(ids), "owners": list(owners), "now": now}
         return with_owners((await connection.execute(BY_IDS, given)).all())
 
@@ -291,8 +290,8 @@ class MemoryStore:
         aliases: Sequence[tuple[str, str]] = (),
         never: Collection[str] = (),
     ) -> None:
-        """Insert new memories, by their content keys; each rests on its message. It replaces what its owners
-        had in the same words, but for those in `never`. `aliases` are the pairs of names that they link."""
+        """Insert new memories, given by content key. Each supersedes its owners' memories in the same
+        words, except for owners in `never`. `aliases` are the pairs of names that the memories link."""
         if not facts:
             return
         names = [field for field in Memory.__dataclass_fields__ if field != "owners"]
@@ -328,8 +327,8 @@ class MemoryStore:
         now: datetime,
         in_force: bool = True,
     ) -> None:
-        """Replace `old` with `new_id` for these owners, by an action of `user`. Other owners keep `old`. What
-        was not `in_force` until now is not brought back."""
+        """Supersede `old` with `new_id` for these owners, by an action of `user`. Other owners keep
+        `old`. If `old` was not `in_force`, it is never restored."""
         lasts = PAST_ITS_EXPIRY if reason == CORRECTED else WHILE_IT_HOLDS
         olds: set[Link] = {(old.id, owner) for owner in owners}
         await replace(connection, olds, new_id, lasts if in_force else ALWAYS, reason, now)

@@ -1,1 +1,1 @@
-"""Messages, what conversations were summarised as, and what replies were written from."""
+"""Messages, summaries of conversations, and the sources of replies."""

@@ -1,4 +1,5 @@
-"""The calls of a client's tools that a message waits for, with those of our tools before them."""
+"""Calls to a client's own tools: a message waits for their results. Earlier calls to our tools are stored
+too."""
 
 from collections.abc import Collection
 from typing import Any, NamedTuple
@@ -16,14 +17,14 @@ _REPEATS_HIDDEN = exists().where(
     rests_on.c.derived_id == messages.c.id,
     hidden.c.row_id.in_([_SOURCE, _SOURCE + " user:" + messages.c.user_id, _SOURCE + " " + messages.c.place]),
 )
-"""True where something that the calls of a message were written from is hidden from its author."""
+"""True if a source of the message's calls is hidden from its author."""
 
 
 async def keep_calls(
     connection: AsyncConnection, message: str, calls: Any | None, sources: Collection[str] = ()
 ) -> None:
-    """Store the calls that a message waits for, written from these `sources`, in the caller's transaction,
-    unless it was forgotten; None removes them."""
+    """Store the calls that a message waits for, and the `sources` they were written from, in the caller's
+    transaction. None removes the calls. A forgotten message gets no calls."""
     waiting = update(messages).where(messages.c.id == message, kept())
     await connection.execute(waiting.values(client_items=calls))
     await let_go(connection, [message])
@@ -34,11 +35,12 @@ class WaitingCalls(NamedTuple):
     items: Any
     """The calls and results, as JSON values."""
     sources: frozenset[str]
-    """The ids of what they were written from."""
+    """The ids of the sources that the calls were written from."""
 
 
 async def kept_calls(database: Database, message: str) -> WaitingCalls | None:
-    """Return the calls that a message waits for; None where it is answered, or a source of them is hidden."""
+    """Return the calls that a message waits for. None if it is answered, or if a source of the calls is
+    hidden."""
     where = (messages.c.id == message, messages.c.client_items.is_not(None), kept(), ~_REPEATS_HIDDEN)
     sources = select(_SOURCE).where(rests_on.c.derived_id == message, rests_on.c.how == "found")
     async with database.read() as connection:

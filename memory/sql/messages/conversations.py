@@ -1,4 +1,4 @@
-"""List conversations: each as far as an audience may read it, with its summary."""
+"""List the conversations that an audience may read, with their summaries."""
 
 from datetime import datetime
 
@@ -14,7 +14,7 @@ from memory.sql.readable import messages_readable
 from memory.sql.tables import messages
 
 TITLE = 200
-"""Characters of a first message that are read as a title."""
+"""Characters of the first message that serve as a title."""
 
 
 async def conversations_of(
@@ -26,9 +26,10 @@ async def conversations_of(
     before: str | None = None,
     id: str | None = None,
 ) -> list[Conversation]:
-    """Return the conversations of which this audience may read something, the newest message first: with
-    `before`, those whose newest message is older than the one with this id; with `id`, that one. Raises
-    NotFound for a message that may not be read."""
+    """Return the conversations in which this audience may read a message, ordered by their newest
+    message, newest first. `before` is the id of a message: only conversations that ended before it are
+    returned. `id` selects one conversation. Raises NotFound if the audience may not read the message
+    `before`."""
     this = messages.c
     first, last = func.min(this.seq), func.max(this.seq)
     counted = select(

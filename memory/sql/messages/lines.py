@@ -1,4 +1,4 @@
-"""Messages as the index reads them: with their owners, whoever may read them, and with those around them."""
+"""Read messages for the index: of every owner, and with the messages around them."""
 
 import json
 from collections.abc import Collection, Iterator, Sequence
@@ -15,16 +15,16 @@ from memory.sql.messages.message_rows import REACH, Line, kept, to_line
 from memory.sql.tables import messages
 
 APART = 64
-"""Messages whose numbers are further apart are read as two runs."""
+"""Two messages whose `seq` differs by more are read as two runs."""
 
 
 class Anchor(NamedTuple):
-    """Where a message stands, hidden or not: in its conversation, among what `heard` may read of it."""
+    """The position of a message, hidden or not: its conversation, its readers and its `seq`."""
 
     id: str
     conversation: str
     heard: str
-    """The key of those who may read the whole conversation: its place, or in private its user."""
+    """The owner key of the conversation's readers: its place, or in private its user."""
     seq: int
 
 
@@ -51,7 +51,7 @@ _NEWEST = {
 
 
 async def anchors_of(database: Database, ids: Collection[str]) -> list[Anchor]:
-    """Return where these messages stand, and where they stood before they were withdrawn from their place."""
+    """Return the positions of these messages: for their author and, also if withdrawn, for their place."""
     rows = await database.rows(_OF_IDS, {"ids": list(ids)}) if ids else ()
     return [
         Anchor(row.id, row.conversation_id, heard, row.seq)
@@ -61,7 +61,7 @@ async def anchors_of(database: Database, ids: Collection[str]) -> list[Anchor]:
 
 
 async def newest_anchors(database: Database, owner: str, before: int, most: int) -> list[Anchor]:
-    """Return the owner's newest messages with a number under `before`."""
+    """Return the positions of the owner's `most` newest messages whose `seq` is under `before`."""
     private = owner.startswith("user:")
     given = {"whose": owner.removeprefix("user:") if private else owner, "before": before, "most": most}
     rows = await database.rows(_NEWEST[private], given)
@@ -83,7 +83,8 @@ _EDGE = """coalesce((SELECT edge.seq FROM messages AS edge WHERE {talk} AND edge
 
 _BETWEEN = """LATERAL (SELECT * FROM messages AS line WHERE line.conversation_id = spans.conversation
     AND line.seq BETWEEN spans.begins AND spans.ends OFFSET 0) AS messages"""
-"""Has PostgreSQL take them from an index. It does not know how few they are, and would read all messages."""
+"""Makes PostgreSQL use an index. Its planner overestimates the number of rows, and would read all
+messages."""
 
 
 def _around(runs: str, between: str) -> Any:
@@ -101,7 +102,7 @@ def _around(runs: str, between: str) -> Any:
     edge = of("edge", "given")
     begin = _EDGE.format(talk=edge, beyond="< given.first", order="DESC", end=0)
     end = _EDGE.format(talk=edge, beyond="> given.last", order="ASC", end=2**62)
-    # Materialized: PostgreSQL would look for the ends of a run again for each message.
+    # MATERIALIZED, because PostgreSQL would otherwise compute the ends of a run again for each message.
     return text(
         f"""WITH given AS MATERIALIZED (SELECT {given} FROM {runs}), spans AS MATERIALIZED (
             SELECT number, conversation, heard, {begin} AS begins, {end} AS ends FROM given)
@@ -116,14 +117,15 @@ _AROUND = {
     True: _around("json_each(:runs)", "messages"),
     False: _around("json_array_elements(CAST(:runs AS json))", _BETWEEN),
 }
-"""By whether it is SQLite. A run is all of a talk from one message to another, and `reach` on either side."""
+"""Keyed by whether the database is SQLite. A run is the part of a conversation from a first to a last
+message, with `reach` messages on either side."""
 
 
 async def lines_around(
     database: Database, anchors: Sequence[Anchor], reach: int = 2 * REACH, *, whole: bool = False
 ) -> list[tuple[Sequence[Anchor], list[Line]]]:
-    """Return the messages at and around these, in order, by runs that stand together. With `whole` no others
-    of the conversation stand between them."""
+    """Return these messages with up to `reach` neighbours on either side, in order, grouped into runs.
+    With `whole` all messages between the first and the last one of a conversation are one run."""
     runs = list(_runs(anchors, whole=whole))
     if not runs:
         return []
@@ -138,7 +140,7 @@ async def lines_around(
 
 
 def _runs(anchors: Sequence[Anchor], *, whole: bool) -> Iterator[list[Anchor]]:
-    talk = itemgetter(1, 2)  # the conversation, and who heard it
+    talk = itemgetter(1, 2)  # the conversation and its readers
     for _, of_talk in groupby(sorted(anchors, key=itemgetter(1, 2, 3)), key=talk):
         run: list[Anchor] = []
         for anchor in of_talk:

@@ -1,4 +1,5 @@
-"""Convert rows of `messages` to `Message` and `Line` records; with conditions that several modules share."""
+"""Convert rows of `messages` to `Message` and `Line` records, and define conditions that several modules
+use."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from memory.sql.readable import MESSAGES_READABLE
 from memory.sql.tables import Utc, active_conversations, forgettings, messages, rests_on
 
 REACH = 2
-"""How many messages on either side are indexed with a message, as its window."""
+"""A message's window in the index: this many messages on either side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition that is built once, and the values of its parameters."""
+    """An SQL condition that is built once, with the values of its parameters."""
 
     holds: ColumnElement[bool]
     values: Mapping[str, Any]
@@ -41,7 +42,7 @@ class Condition:
 
 MESSAGE = tuple(messages.c[name] for name in Message.__dataclass_fields__ if name in messages.c)
 LINES = select(messages, WITHDRAWN.label("withdrawn"))
-"""What `to_line` reads."""
+"""The columns that `to_line` needs."""
 
 
 def kept() -> ColumnElement[bool]:
@@ -60,7 +61,7 @@ _answer = select(_reply.c.id).where(
 )
 _newest_answer = _answer.order_by(_reply.c.seq.desc()).limit(1).scalar_subquery()
 IN_PROMPT = exists().where(rests_on.c.derived_id == _newest_answer, rests_on.c.source_id == messages.c.id)
-"""True for messages that the prompt of the conversation's newest reply held, or its searches brought."""
+"""True for messages that were in the prompt of the conversation's newest reply, or in its search results."""
 LAST = (
     select(messages, IN_PROMPT.label("in_prompt"))
     .where(messages.c.conversation_id == bindparam("conversation"), kept(), MESSAGES_READABLE)
@@ -87,7 +88,7 @@ AROUND = (
     )
     .order_by(_hit.c.seq, messages.c.seq)
 )
-"""Each of these messages with up to `REACH` on either side of it in its conversation."""
+"""Each message of `hits` with up to `REACH` messages on either side of it in its conversation."""
 
 
 _FORGOTTEN_SINCE = exists().where(
@@ -98,13 +99,15 @@ _FORGOTTEN_SINCE = exists().where(
 
 
 def forgotten_since(user: str, moment: datetime) -> Condition:
-    """Return whether anything of the user's was forgotten since then, as long as that is on record."""
+    """Match if anything of the user's was forgotten since `moment`. Edits of a client's history do not
+    count."""
     return Condition(_FORGOTTEN_SINCE, {"forgetful": user, "since": moment})
 
 
 async def missing(connection: AsyncConnection, ids: Collection[str], owner: str | None = None) -> set[str]:
-    """Return which of these messages are deleted, hidden or not the `owner`'s; the others stay until the
-    transaction ends. A job asks this before it writes, so that nothing forgotten is written again."""
+    """Return which of these messages are deleted, hidden or not the `owner`'s, and lock the others until
+    the transaction ends. A job calls this before it writes, so that it writes nothing from forgotten
+    messages."""
     if not ids:
         return set()
     there = select(messages.c.id).where(messages.c.id.in_(ids), kept())
@@ -114,7 +117,7 @@ async def missing(connection: AsyncConnection, ids: Collection[str], owner: str 
 
 
 def name_in(user: ColumnElement[str], places: Any = None) -> Any:
-    """Select the name under which a user has last written in one of these places, or anywhere."""
+    """Select the name on a user's newest message in one of these places. None means anywhere."""
     said = messages.alias("said")
     here = [said.c.user_id == user, said.c.role == "user"]
     here += [] if places is None else [said.c.place.in_(places)]
@@ -126,7 +129,8 @@ def heard_by(owner: str) -> ColumnElement[bool]:
 
 
 def heard(by: Any, *, private: bool) -> ColumnElement[bool]:
-    """Match the messages that a person may read in private, or all in a place: `by` is an id or a key."""
+    """Match a person's private messages, with `by` their id, or else a place's messages, with `by` its
+    key."""
     if not private:
         return and_(messages.c.place == by, ~WITHDRAWN)
     own = or_(messages.c.place == "", and_(WITHDRAWN, messages.c.role == "user"))
@@ -145,7 +149,7 @@ FOLLOWING = {
     .limit(bindparam("most"))
     for private in (True, False)
 }
-"""What follows a message in a conversation, or what its summary covers, in private and in a place."""
+"""The messages after `after`, or after those that the summary covers. Keyed by whether they are private."""
 
 
 _fields = attrgetter(*(column.name for column in MESSAGE))

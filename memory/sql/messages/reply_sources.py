@@ -1,4 +1,4 @@
-"""What a reply was written from, and whether that is still there when the reply is stored."""
+"""The sources of a reply, and a check that they still exist when the reply is stored."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -20,16 +20,16 @@ from memory.sql.tables import active_conversations, memory_owners, messages, res
 @dataclass(frozen=True, slots=True)
 class ReplySources:
     shown: frozenset[str]
-    """The messages, memories, summaries and tasks that the prompt was written from."""
+    """The ids of the messages, memories, summaries and tasks in the prompt."""
     told_in: frozenset[str]
-    """The messages in which the profile was told, those that were not hidden when it was read."""
+    """The ids of the messages that the profile rests on, without those hidden when it was read."""
     audience: Audience
-    """Who reads the reply."""
+    """The readers of the reply."""
     found: frozenset[str] = frozenset()
-    """What searches returned."""
+    """The ids that searches returned."""
     expired: Mapping[str, str] = field(default_factory=dict)
-    """The memories among them that have expired since, each with the message that stated it, on which the
-    reply rests instead. Of one without a message its own row must be there."""
+    """Sources that expired since, by memory id, each with the message that stated it: the reply rests on
+    that message instead. A memory without a message is its own source."""
 
     @property
     def ids(self) -> frozenset[str]:
@@ -38,14 +38,14 @@ class ReplySources:
     async def record(
         self, connection: AsyncConnection, reply: str, answering: str, how: How = "answered"
     ) -> None:
-        """Store what the reply rests on: the message that it answers or follows, and all that the model was
-        shown."""
+        """Store the reply's sources: the message that it answers or follows, and everything that the
+        model read."""
         shown: set[tuple[str, str, How]] = {(reply, id, "found") for id in self.ids}
         await record_each(connection, {(reply, answering, how), *shown})
 
     def lost(self) -> Condition:
-        """Return whether one of them has been deleted, hidden or withdrawn since. A replaced memory is not
-        lost."""
+        """Match if a source has been deleted, hidden or withdrawn since. A superseded memory still counts
+        as present."""
         people, places = people_and_places(self.audience)
         values: dict[str, Any] = {"sources": list(self.ids), "how_many": len(self.ids)}
         values |= {"readers": list(self.audience.keys), "people": people, "places": places}
@@ -70,7 +70,7 @@ _LOST = _lost()
 
 
 async def note_answer(connection: AsyncConnection, reply: Message, user: str, place: Place) -> None:
-    """Store that a reply, written without its question, answers the messages right before it."""
+    """Link a reply that was stored without its question to the messages right before it."""
     talk = (
         messages.c.conversation_id == reply.conversation_id,
         messages.c.user_id == user,
@@ -84,8 +84,8 @@ async def note_answer(connection: AsyncConnection, reply: Message, user: str, pl
 
 
 async def stated_by_others(database: Database, ids: Collection[str], people: Collection[str]) -> set[str]:
-    """Return those of these messages and memories that others than these accounts stated, in a place or on
-    another account. What is everybody's is nobody else's."""
+    """Return which of these messages and memories were stated by somebody other than these `people`. Memories
+    owned by a place alone count, those of everybody do not."""
     link, theirs, found = memory_owners.c, memory_owners.alias("theirs").c, set[str]()
     own = theirs.owner.in_([*map(user_key, people), GLOBAL])
     for part in parts(ids):
@@ -97,7 +97,7 @@ async def stated_by_others(database: Database, ids: Collection[str], people: Col
 
 
 async def recounting(database: Database, replies: Collection[str], user: str) -> set[str]:
-    """Return those of these private replies to the user that were written from what others stated."""
+    """Return which of these private replies to the user were written from what other people stated."""
     rests = select(rests_on).where(rests_on.c.derived_id.in_(replies), rests_on.c.how == "found")
     rows = await database.rows(rests) if replies else []
     others = await stated_by_others(database, {row.source_id for row in rows}, [user])

@@ -1,4 +1,4 @@
-"""Who is called what: the names under which people signed, and which are told apart by their ids."""
+"""Display names of people. If two people use the same name in a place, the second is shown with their id."""
 
 from collections.abc import Collection
 from functools import partial
@@ -13,9 +13,9 @@ from memory.sql.tables import messages, speakers, users
 from memory.text.names import spelled
 
 HACHI = "hachi"
-"""Signs the replies."""
+"""The author of replies."""
 MOST_CACHED = 1_000
-"""Readers whose authors, and names whose bearers, are kept in memory; then it begins anew."""
+"""Entries per cache. A full cache is emptied."""
 
 
 class Speakers:
@@ -23,10 +23,10 @@ class Speakers:
         self._database = database
         self._authors: dict[frozenset[str], frozenset[str]] = {}
         self._bearers: dict[tuple[str, str], str] = {}
-        """Who first wrote under a name, by the outermost place and the name as it is spelled."""
+        """The id of the first person who used a name, by outermost place and normalized name."""
 
     def new_author(self) -> None:
-        """Read the authors again: one has written under a new name."""
+        """Empty the cache of authors, because somebody has written under a new name."""
         self._authors.clear()
 
     def clear(self) -> None:
@@ -35,8 +35,8 @@ class Speakers:
         self._bearers.clear()
 
     async def authors(self, audience: Audience) -> frozenset[str]:
-        """Return the names of the authors whom this audience may read. Cached: a new name from another
-        process may be missing."""
+        """Return the names of all authors of messages that this audience may read. The result is cached,
+        so a new name from another process may be missing."""
         authors = self._authors.get(audience.keys)
         if authors is None:
             query = select(speakers.c.author).where(speakers.c.owner.in_(audience.keys))
@@ -47,8 +47,8 @@ class Speakers:
         return authors
 
     async def label(self, name: str, user: str | None, place: Place) -> str:
-        """Return what a person of this name is called in and around the place: with their id if somebody else
-        wrote there first under it."""
+        """Return a person's display name in and around the place: with their id if somebody else used the
+        name there first."""
         if place.private:
             return name
         me, outermost = user or "anonymous", place.containing()[-1]
@@ -62,7 +62,7 @@ class Speakers:
         return _told_apart(name, me, bearer)
 
     async def _bearer(self, name: str, outermost: Place) -> str | None:
-        """Return who was the first to write under this name there; Hachi's own name is its own."""
+        """Return the id of the first person who used this name there. Hachi's name is reserved."""
         if spelled(name) == HACHI:
             return HACHI
         there = partial(_inside, outermost.key)
@@ -74,9 +74,9 @@ class Speakers:
             return await connection.scalar(first.where(bears).order_by(messages.c.seq).limit(1))
 
     async def names(self, people: Collection[str], audience: Audience | None = None) -> dict[str, str]:
-        """Return what these people are called where the audience reads: as they last signed there, else as
-        was noted there, else by their id. Without an audience, as an operator sees them: as they last signed
-        anywhere, if they did."""
+        """Return the display names of these people for the audience: the name on their newest message
+        there, else the name noted there, else their id. Without an audience, return the name on their
+        newest message anywhere, for an operator; people without a message are left out."""
         if not people:
             return {}
         if audience is None:
@@ -105,8 +105,8 @@ class Speakers:
 
 
 def _told_apart(name: str, user: str, bearer: str) -> str:
-    """Add a person's id to their name, unless they bore it first. Only letters and digits tell names
-    apart."""
+    """Add a person's id to their name unless they are its first `bearer`. Names differ by letters and
+    digits alone."""
     return name if user == bearer else f"{name} ({' '.join(user.split(':'))})"
 
 

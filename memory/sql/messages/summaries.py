@@ -1,6 +1,5 @@
-"""Store a summary of a few sentences for each conversation and owner, and the last message that it covers.
-
-Other code writes the text. Private conversations of different people are separate, even with the same id.
+"""Store the summary of each conversation and owner, and the last message that it covers. Other code
+writes the text. Private conversations of different people are separate, even with the same id.
 """
 
 from collections.abc import Collection
@@ -33,7 +32,7 @@ class ActiveConversation:
     owner: str
     """The owner key of its readers: ``place:P``, or ``user:U`` in private."""
     mode: str | None
-    """The purpose of the conversation, if somebody set it."""
+    """The purpose of the conversation, if set."""
     summary: str
     """Empty if not written yet, or withheld until it is rebuilt."""
     covered: int
@@ -43,7 +42,7 @@ class ActiveConversation:
     revision: int
     """Grows when the summary changes."""
     withheld: bool = False
-    """Whether the summary is to be written again, because it rested on what no longer holds."""
+    """Whether the summary must be rewritten, because a source of it is no longer active."""
 
 
 class Written(NamedTuple):
@@ -51,7 +50,7 @@ class Written(NamedTuple):
 
     id: str
     goes_on: bool
-    """Whether messages follow that it does not cover."""
+    """Whether there are messages after those it covers."""
 
 
 def owner_of(user: str, place: Place) -> str:
@@ -60,8 +59,7 @@ def owner_of(user: str, place: Place) -> str:
 
 
 def consolidation_subject(conversation: str, owner: str) -> str:
-    """Make the subject of a consolidation, a conversation within its audience, by which the queue runs jobs
-    as one."""
+    """Return the subject of a consolidation job. The queue runs jobs with the same subject as one."""
     return f"{owner} {conversation}"
 
 
@@ -91,9 +89,10 @@ class ConversationSummaries:
         rebuilt: bool = False,
         withheld: bool = False,
     ) -> Written | None:
-        """Store a summary up to the message `covered`, based on that up to `after` at this revision or,
-        `rebuilt`, on none, in the caller's transaction. One that stays `withheld` is asked for again. None,
-        and no change, if the stored one is another by now."""
+        """Store a summary of the messages up to `covered`, in the caller's transaction. It extends the
+        summary that covers messages up to `after` at this revision, or, if `rebuilt`, replaces it. A
+        `withheld` summary is scheduled again. Returns None and changes nothing if the stored summary has
+        changed since."""
         if covered < after or (covered == after and not rebuilt):
             return None
         if after == 0:
@@ -133,7 +132,7 @@ class ConversationSummaries:
     async def by_ids(
         self, ids: Collection[str], audience: Audience, now: datetime
     ) -> dict[str, ActiveConversation]:
-        """Return by id the conversations that have a summary and that the audience may read."""
+        """Return the conversations that have a summary and that the audience may read, keyed by id."""
         if not ids:
             return {}
         given = {"ids": list(ids), "owners": list(audience.keys), "now": now}
@@ -149,7 +148,8 @@ class ConversationSummaries:
         until: datetime | None = None,
         exclude: Collection[str] = (),
     ) -> list[ActiveConversation]:
-        """Return summarised conversations changed from `since` to before `until`, last changed first."""
+        """Return conversations whose summary changed at `since` or later and before `until`, newest change
+        first."""
         query = select(table).where(table.c.owner.in_(audience.keys), table.c.summary != "", ~outlived(now))
         query = query.where(table.c.updated_at >= since) if since else query
         query = query.where(table.c.updated_at < until) if until else query
@@ -160,7 +160,7 @@ class ConversationSummaries:
     async def texts(
         self, conversations: Collection[str], audience: Audience, now: datetime
     ) -> dict[str, str]:
-        """Return by conversation the summaries that the audience may read."""
+        """Return the summaries that the audience may read, keyed by conversation."""
         readable = table.c.conversation_id.in_(conversations), table.c.owner.in_(audience.keys)
         query = select(table.c.conversation_id, table.c.summary).where(*readable, ~outlived(now))
         return {row.conversation_id: row.summary for row in await self._database.rows(query)}
@@ -173,8 +173,8 @@ class ConversationSummaries:
 
 
 def outlived(now: Any) -> ColumnElement[bool]:
-    """Match a summary written before a fact expired that a message it covers states, or that the model was
-    given."""
+    """Match a summary that repeats a fact which has expired since: a covered message states the fact, or
+    the model read it when it wrote the summary."""
     lately = and_(memories.c.expires_at <= now, memories.c.expires_at > table.c.updated_at)
     expired = select(memories.c.id).where(lately).correlate(table)
     covered = exists().where(
@@ -183,15 +183,15 @@ def outlived(now: Any) -> ColumnElement[bool]:
         heard_by() == table.c.owner,
         messages.c.seq <= table.c.covered,
     )
-    # It begins with the few facts that expired lately, so that it does not read the whole conversation.
+    # The query starts from the few facts that expired lately, and so does not read the whole conversation.
     told = exists().where(rests_on.c.derived_id.in_(expired), rests_on.c.how == "stated", covered)
     given = exists().where(rests_on.c.derived_id == table.c.id, rests_on.c.source_id.in_(expired))
     return or_(told, given)
 
 
 def heard_by() -> ColumnElement[str]:
-    """Return the owner key of a message's place, or in private of its user; of a withdrawn message the
-    place's too, so that summaries written from it are found."""
+    """Return the owner key of a message's place, or in private of its user. A withdrawn message still
+    counts to its place, so that the summaries written from it are found."""
     return func.coalesce(func.nullif(messages.c.place, ""), literal("user:") + messages.c.user_id)
 
 

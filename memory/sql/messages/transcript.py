@@ -1,6 +1,7 @@
 """Store the transcript: every message, in order of arrival, readable by the audience of its place.
 
-Hidden messages are never read, but for those replaced in the client's history, which `branches` reads.
+Hidden messages are never read. The exception is `branches`, which reads messages replaced in a client's
+history.
 """
 
 import math
@@ -62,15 +63,15 @@ _hides = hidden.join(forgettings, forgettings.c.id == hidden.c.forgetting_id)
 _this = (hidden.c.row_id == messages.c.id, hidden.c.kind == "message")
 _REPLACED = (~kept()).label("replaced")
 _ON_A_BRANCH = ~exists().select_from(_hides).where(*_this, forgettings.c.why != "edited")
-"""True for messages that nothing hides but a client's edit of its history."""
+"""True for messages that are visible, or hidden only by a client's edit of its history."""
 
 
 MOST_KNOWN = 10_000
-"""Keys that are kept in memory; then it begins anew."""
+"""Keys in the cache of stored rows. A full cache is emptied."""
 
 
 def after_a_cut(limit: int) -> int:
-    """Return how many messages remain in a prompt once they were more than `limit`: half, in exchanges."""
+    """Return how many messages stay in a prompt that had more than `limit`: about half, in pairs."""
     return min(limit, math.ceil(limit / 4) * 2)
 
 
@@ -92,9 +93,9 @@ class Transcript:
         answering: str | None = None,
         lost: Condition | None = None,
     ) -> Message | None:
-        """Write a message in the caller's transaction, with its conversation, user and speaker if they are
-        new. Writes nothing and returns None if a message with this id exists, if the message that it is
-        `answering` is deleted or hidden, or if `lost` is true. The answered message stays until the
+        """Write a message in the caller's transaction, with its conversation, user and speaker if they
+        are new. Writes nothing and returns None if a message with this id exists, if the message that it
+        is `answering` is deleted or hidden, or if `lost` is true. Locks the answered message until the
         transaction ends."""
         key = "" if place.private else place.key
         conversation = {
@@ -142,8 +143,8 @@ class Transcript:
         return insert(table).on_conflict_do_nothing()
 
     async def _named_as_now(self, rows: Sequence[Any], audience: Audience) -> list[Message]:
-        """Return these messages. In a place they bear what their authors are called there now; in private
-        people read what they wrote in places as they signed it."""
+        """Return these messages with the current display names of their authors. In private the names
+        stay as they were when the messages were sent."""
         there = {row.user_id for row in rows if _is_signed(row)} if people_and_places(audience)[1] else set()
         names = await self.speakers.names(there, audience)
         return [
@@ -154,7 +155,7 @@ class Transcript:
         ]
 
     async def note_name(self, user: str, name: str, place: Place) -> None:
-        """Store what a person is called in a place who may not have written anything there."""
+        """Store a person's display name in a place, even if they have written nothing there."""
         rows = [
             {"owner": owner, "author": name} for owner in sorted({*owners_of(user, place), user_key(user)})
         ]
@@ -169,9 +170,9 @@ class Transcript:
     async def block(
         self, conversation: str, audience: Audience, limit: int, without: str | None
     ) -> list[Message]:
-        """Return the newest messages before the one with the id `without`, oldest first. They begin where the
-        prompt of the newest reply began, so that the next prompt begins alike; of more than `limit` only
-        `after_a_cut` remain."""
+        """Return the newest messages before the one with the id `without`, oldest first. They start at
+        the same message as the prompt of the newest reply, so that a model server can reuse its prompt
+        cache. If there are more than `limit`, only the newest `after_a_cut(limit)` remain."""
         rows = await self._last(conversation, audience, limit + 2)
         rows = [row for row in rows if row[0].id != without]
         end = max((at for at, (_, shown) in enumerate(rows) if shown), default=-1)
@@ -180,7 +181,8 @@ class Transcript:
         return history if len(history) <= limit else history[len(history) - after_a_cut(limit) :]
 
     async def _last(self, conversation: str, audience: Audience, limit: int) -> list[tuple[Message, bool]]:
-        """Return the newest messages, oldest first, each with whether the newest reply's prompt held it."""
+        """Return the newest messages, oldest first, each with whether it was in the prompt of the newest
+        reply."""
         people, places = people_and_places(audience)
         given = {"conversation": conversation, "people": people, "places": places, "most": limit}
         rows = await self._database.rows(LAST, given)
@@ -188,8 +190,8 @@ class Transcript:
         return [*zip(named, (bool(row.in_prompt) for row in rows), strict=True)][::-1]
 
     async def branches(self, conversation: str, user: str, limit: int) -> list[Message]:
-        """Return the newest messages of a private conversation of the user, also replaced ones, oldest
-        first."""
+        """Return the newest messages of the user's private conversation, oldest first, including replaced
+        ones."""
         query = (
             select(*MESSAGE, _REPLACED)
             .where(messages.c.conversation_id == conversation, messages.c.user_id == user)
@@ -200,8 +202,9 @@ class Transcript:
         return [_on_branch(row) for row in reversed(await self._database.rows(query))]
 
     async def talks_with(self, user: str, prefix: str, text: str, limit: int) -> list[list[Message]]:
-        """Return the user's private conversations whose ids begin with `prefix` and that hold a message with
-        this text, also a replaced one: the newest first, each as from `branches`, `limit` messages in all."""
+        """Return the user's private conversations, newest first, whose id begins with `prefix` and that
+        contain a message with this text. Replaced messages count. Each is a list as from `branches`;
+        `limit` is the number of messages in all."""
         begins = messages.c.conversation_id.startswith(prefix, autoescape=True)
         mine = and_(messages.c.user_id == user, messages.c.place == "", begins, _ON_A_BRANCH)
         holding = select(messages.c.conversation_id).where(mine, messages.c.text == text)
@@ -214,9 +217,9 @@ class Transcript:
     async def page(
         self, audience: Audience, limit: int, before: str | None = None, conversation: str | None = None
     ) -> list[Message]:
-        """Return the messages this audience may read, newest first; with `conversation`, of that one, and
-        with `before`, those older than the message with this id. Raises NotFound for one that may not be
-        read."""
+        """Return the messages this audience may read, newest first. `conversation` selects one
+        conversation; `before`, the id of a message, selects older ones. Raises NotFound if the audience
+        may not read the message `before`."""
         query = select(messages).where(messages_readable(audience), kept())
         if conversation is not None:
             query = query.where(messages.c.conversation_id == conversation)
@@ -237,13 +240,13 @@ class Transcript:
         return to_message(rows[0])
 
     async def dismiss(self, id: str, user: str) -> None:
-        """Have this reply to the user ask no longer whether to forget something."""
+        """Remove from this reply to the user its question whether to forget something."""
         reply = (messages.c.id == id, messages.c.user_id == user, messages.c.role == "assistant")
         await self._database.run(update(messages).where(*reply).values(asks=None))
 
     async def waiting(self, conversation: str, user: str, text: str) -> str | None:
-        """Return the id of the user's newest message with this text in the conversation that waits for calls
-        of a client's tools; None if there is none."""
+        """Return the id of the user's newest message with this text in the conversation, if it waits for
+        results of a client's tools."""
         query = (
             select(messages.c.id)
             .where(messages.c.conversation_id == conversation, messages.c.user_id == user)
@@ -254,8 +257,8 @@ class Transcript:
         return next((row.id for row in await self._database.rows(query)), None)
 
     async def sent_as(self, origin: str) -> tuple[str, str] | None:
-        """Return the id and the user of the message or reply with this id on a chat platform; None if it is
-        not stored, or forgotten."""
+        """Return the id and the user of the message or reply with this id on a chat platform. None if it
+        is forgotten or was never stored."""
         query = (
             select(messages.c.id, messages.c.user_id)
             .join(message_origins, message_origins.c.message_id == messages.c.id)
@@ -266,16 +269,16 @@ class Transcript:
         return (rows[0].id, rows[0].user_id) if rows else None
 
     async def on_a_branch(self, origin: str, user: str) -> Any | None:
-        """Return the id and the conversation of the user's private message with this origin, also of one that
-        was replaced; None if it is not stored, or forgotten."""
+        """Return the id and the conversation of the user's private message with this origin, even if it
+        was replaced. None if it is forgotten or was never stored."""
         origins = message_origins.join(messages, messages.c.id == message_origins.c.message_id)
         query = select(messages.c.id, messages.c.conversation_id).select_from(origins)
         mine = messages.c.user_id == user, messages.c.place == "", message_origins.c.origin == origin
         return next(iter(await self._database.rows(query.where(*mine, _ON_A_BRANCH))), None)
 
     async def unanswered(self, origins: Collection[str], text: str) -> str | None:
-        """Return the id of a stored message with this text and one of these ids on a chat platform that has
-        no stored reply, as after a process was killed."""
+        """Return the id of a stored message that has this text, one of these ids on a chat platform, and
+        no stored reply. A killed process leaves such messages."""
         if not origins:
             return None
         answered = exists().where(rests_on.c.source_id == messages.c.id, rests_on.c.how == "answered")
@@ -290,9 +293,9 @@ class Transcript:
     async def following(
         self, conversation: str, owner: str, seq: int | None, limit: int, *, most: int
     ) -> list[Line]:
-        """Return the oldest `limit` lines of a conversation after `seq`, or after what its summary covers,
-        that `owner` (``place:P``, or ``user:U`` in private) may read, in order; if more than `most` follow,
-        the newest `limit` lines."""
+        """Return, in order, the oldest `limit` messages that follow `seq` in a conversation and that
+        `owner` (``place:P``, or ``user:U`` in private) may read. None as `seq` means the last message
+        that the summary covers. If more than `most` follow, return the newest `limit` instead."""
         given = {"conversation": conversation, "of": owner, "after": seq, "most": most + 1}
         given["by"] = owner.removeprefix("user:")
         rows = await self._database.rows(FOLLOWING[owner.startswith("user:")], given)
@@ -300,7 +303,7 @@ class Transcript:
         return [to_line(row) for row in reversed(rows)]
 
     async def lines(self, ids: Collection[str], owner: str) -> list[Line]:
-        """Return these messages, as far as `owner` may read them, in order."""
+        """Return those of these messages that `owner` may read, in order."""
         if not ids:
             return []
         query = LINES.where(messages.c.id.in_(ids), heard_by(owner), kept()).order_by(messages.c.seq)
@@ -315,7 +318,7 @@ class Transcript:
         until: datetime | None = None,
         exclude: Collection[str] = (),
     ) -> list[Message]:
-        """Return people's messages, without replies, newest first; sent at `since` or later, and before
+        """Return people's messages, without replies, newest first, sent at `since` or later and before
         `until`."""
         query = select(messages).where(messages_readable(audience), messages.c.role == "user", kept())
         query = query.where(messages.c.sent_at >= since) if since else query
@@ -328,7 +331,7 @@ class Transcript:
         return {id: message for id, (message, _) in (await self.with_seqs(ids, audience)).items()}
 
     async def with_seqs(self, ids: Collection[str], audience: Audience) -> dict[str, tuple[Message, int]]:
-        """Return these messages, each with its position, which increases over all conversations."""
+        """Return these messages, each with its `seq`, which increases over all conversations."""
         if not ids:
             return {}
         people, places = people_and_places(audience)
@@ -380,14 +383,14 @@ async def position_of(database: Database, id: str, audience: Audience) -> int:
 
 
 def _is_signed(row: Any) -> bool:
-    """Return whether somebody wrote it where others read."""
+    """Return whether a person wrote the message in a place."""
     return bool(row.place) and row.role == "user"
 
 
 @cache
 def _answer(lost: ColumnElement[bool] | None) -> Executable:
-    """Return an INSERT that does nothing if the row exists, or if the message `answering` does not. Built
-    once: building it takes longer than running it."""
+    """Return an INSERT that does nothing if the row exists, or if the message `answering` is missing. It
+    is cached, because building it takes longer than running it."""
     names = (*(column.name for column in MESSAGE), "user_id", "place")
     row: dict[str, ColumnElement[Any]] = {
         name: bindparam(f"new_{name}", type_=messages.c[name].type) for name in names
