@@ -1,9 +1,10 @@
-"""Sign links to a person's pages, for where no key is at hand: a chat, a direct message, the command line.
+"""Sign links to a person's pages, for use without a key: in a chat, a direct message, on the command line.
 
 A link opens the console as its person, once, within ten minutes.
 
-Each is signed with a random key of its person, which the database has: any process may make one and any may
-read it, and it ends when they are erased. What is signed says what it is for, so a cookie is no link.
+Each link is signed with a random key of its person, which the database stores. So every process can create
+and read links, and they become invalid when the person is erased. The signed content names its purpose, so a
+cookie cannot be used as a link.
 """
 
 from collections.abc import Sequence
@@ -24,11 +25,11 @@ from memory.text import LINK
 
 VALID = timedelta(minutes=10)
 MEMORIES = "/memories"
-"""The page of what is remembered of a person."""
+"""The page with what is remembered about a person."""
 LONGEST = 200
-"""Characters of one thing that was told."""
+"""Most characters of one candidate in the text of a message."""
 LONGEST_TOKEN = 4_000
-"""A longer one is not read: it may unpack to a thousand times its length."""
+"""Most characters of a token that is read: it may unpack to a thousand times its length."""
 NOTHING = "Nothing that you told matches this, so nothing is forgotten."
 
 
@@ -39,34 +40,34 @@ class PageLink:
     user: str
     page: str
     once: str
-    """What tells it from every other link."""
+    """A random id of the link, by which its use is recorded."""
 
 
 async def link_to(pet: Companion, user: str, base: str, page: str = MEMORIES) -> str:
-    """Return the address of the person's page; `base` is that of the server."""
+    """Return the address of the person's page; `base` is the server's."""
     token = LINK + await signed_for(pet, user, "link", VALID, page=page, once=new_id())
     return f"{base.rstrip('/')}/enter?{urlencode({'link': token})}"
 
 
 async def read_link(pet: Companion, token: str) -> PageLink | None:
-    """Return what a link says; None if it is not valid, or not any more."""
+    """Return the content of a link; None if it is not valid (any more)."""
     claims = await signed_by_person(pet, token.removeprefix(LINK), "link")
     return PageLink(claims["who"], claims["page"], claims["once"]) if claims else None
 
 
 async def use_link(pet: Companion, link: PageLink) -> bool:
-    """Return whether this is the first use of a link, by any process."""
+    """Record the use of a link. Returns whether it was the first, in any process."""
     return await pet.conversations.deliveries.first("link", link.once, pet.clock())
 
 
 def forget_path(found: Sequence[ForgetCandidate]) -> str:
-    """Return the page on which a person confirms what of this is to be forgotten."""
+    """Return the path of the page on which a person confirms what to forget."""
     fields = [(one.kind, one.id) for one in found] + [("asked", found[0].asked_in)]
     return f"/forget?{urlencode(fields)}"
 
 
 async def forget_page(pet: Companion, user: str, base: str, found: Sequence[ForgetCandidate]) -> str:
-    """Return in words what was found that a person may mean, with a link to where they confirm it."""
+    """Return a text that lists the candidates to forget, with a link to the page that confirms them."""
     if not found:
         return NOTHING
     link = await link_to(pet, user, base, forget_path(found))
@@ -77,13 +78,14 @@ async def forget_page(pet: Companion, user: str, base: str, found: Sequence[Forg
 
 
 async def signed_for(pet: Companion, user: str, purpose: str, lasting: timedelta, **more: str) -> str:
-    """Return a token for this purpose that is signed with the key of the person, and valid for so long."""
+    """Return a token for this purpose, signed with the person's key and valid for `lasting`."""
     [key] = (await person_keys(pet.components.database, {user}, pet.clock())).values()
     return signed({"who": user, **more}, key, purpose, pet.clock() + lasting)
 
 
 async def signed_by_person(pet: Companion, token: str, purpose: str) -> dict[str, Any] | None:
-    """Return what a token says that `signed_for` made for this purpose; None if it is not valid now."""
+    """Return the content of a token that `signed_for` created for this purpose; None if it is not valid
+    now."""
     key = await person_key(pet.components.database, str(unverified(token).get("who") or ""))
     return verified(token, key, purpose, pet.clock()) if key else None
 
@@ -93,7 +95,7 @@ def signed(claims: dict[str, Any], secret: bytes | str, purpose: str, until: dat
 
 
 def verified(token: str, secret: bytes | str, purpose: str, now: datetime) -> dict[str, Any] | None:
-    """Return what a token says; None if it was not signed so for this purpose, or is not valid any more."""
+    """Return the content of a token; None if its signature or purpose is wrong, or it has expired."""
     try:
         claims: dict[str, Any] = URLSafeSerializer(secret, purpose).loads(token[:LONGEST_TOKEN])
     except BadData:
@@ -102,6 +104,6 @@ def verified(token: str, secret: bytes | str, purpose: str, now: datetime) -> di
 
 
 def unverified(token: str) -> dict[str, Any]:
-    """Return what a token says, whoever wrote it: the name in it tells which key to verify it with."""
+    """Return the content of a token without verifying it: its user tells which key to verify it with."""
     _, claims = URLSafeSerializer("").loads_unsafe(token[:LONGEST_TOKEN])
     return claims if isinstance(claims, dict) else {}

@@ -13,7 +13,7 @@ def on_stop_signal(stop: Callable[[], object], signals: Sequence[signal.Signals]
     """Call `stop` on SIGTERM and Ctrl-C inside the block, instead of ending the process."""
     loop = asyncio.get_running_loop()
     for number in signals:
-        with suppress(NotImplementedError, RuntimeError):  # on Windows, or outside the main thread
+        with suppress(NotImplementedError, RuntimeError):  # raised on Windows, and outside the main thread
             loop.add_signal_handler(number, stop)
     try:
         yield

@@ -1,4 +1,5 @@
-"""Run the command without what its start need not load: 0.4 of 2 s until the first answer."""
+"""Run the command without loading what its start does not need. That saves 0.4 of the 2 s until the first
+answer."""
 
 import gc
 import os
@@ -13,20 +14,20 @@ def run() -> int:
     from agent.surfaces.cli import main
 
     code = main()
-    gc.freeze()  # Python would look through all objects once more before it ends: 0.25 s
+    gc.freeze()  # at exit Python would scan all objects once more: 0.25 s
     return code
 
 
 def start_quickly() -> None:
-    """Make the imports that follow shorter. The libraries stay as they are."""
-    gc.set_threshold(50_000)  # with Python's 700 a tenth of the start is spent on looking through imports
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # none is looked for in every package
-    defer("mcp")  # the Agents SDK needs one exception of it, and the package loads its client and server
+    """Make the imports that follow faster, without changing the libraries."""
+    gc.set_threshold(50_000)  # with Python's 700, garbage collection takes a tenth of the start
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # no search of each package for plugins
+    defer("mcp")  # the Agents SDK needs one exception of `mcp`, whose package loads a client and a server
 
 
 def defer(name: str) -> None:
-    """Run the `__init__` of a package when one of its names is first used, and not when one of its modules is
-    imported."""
+    """Delay the `__init__` of a package until one of its names is used; importing one of its modules does not
+    run it."""
     spec = find_spec(name)
     if spec is None or spec.loader is None or name in sys.modules:
         return

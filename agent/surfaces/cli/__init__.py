@@ -1,7 +1,7 @@
-"""Run the command `hachi`: find the command that is named, run it, and report an error in one line.
+"""Run the command `hachi`: load the command that is named, run it, and report an error in one line.
 
-The exit code is 1 where it failed, and 2 where it was mistyped. Nothing heavy is imported before a command
-runs. A new command is a function with a decorator of `session.py`, and a line in COMMANDS.
+The exit code is 1 if it failed, and 2 if it was mistyped. Nothing heavy is imported before a command runs. A
+new command is a function with a decorator of `session.py`, and a line in COMMANDS.
 """
 
 import functools
@@ -17,11 +17,11 @@ import typer
 from agent.surfaces.cli.session import Session
 
 SURFACES = {"serve": "http"} | {name: name for name in ("mcp", "console", "discord", "slack")}
-"""What traces call the surface of these commands; the others are `cli`."""
+"""The surface of these commands in traces; the surface of all others is `cli`."""
 LONGEST_LINE = 200
-"""Characters of a command's line in the help."""
+"""Most characters of a command's line in the help."""
 INTERRUPTED = 130
-"""What typer returns after Ctrl-C."""
+"""The exit code that typer returns after Ctrl-C."""
 COMMANDS = {
     "setup": "operate.setup.command.setup",
     "chat": "chat.command.chat",
@@ -51,12 +51,13 @@ COMMANDS = {
     "keys": "operate.operator.keys",
     "jobs": "operate.operator.jobs",
 }
-"""Where each command, or group of commands, is in this package."""
+"""The module of each command, or group of commands, in this package."""
 
 
 @functools.cache
 def build(name: str = "") -> Any:
-    """Return the command `hachi` with the named command alone, which loads no other, or with all of them."""
+    """Return the command `hachi`: with only the named command, so that no other is loaded, or with all of
+    them."""
     app = typer.Typer(
         name="hachi",
         rich_markup_mode=None,
@@ -80,10 +81,8 @@ def _options(
     debug: Annotated[bool, typer.Option("--debug", help="Print the traceback of an error.")] = False,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Print the log on stderr.")] = False,
 ) -> None:
-    """Hachi, a companion that remembers. `hachi chat` talks with it.
-
-    Settings are environment variables (HACHI_HOME, HACHI_MODEL, OPENAI_API_KEY ...). `hachi doctor
-    --all` shows them, and what can be reached.
+    """~ `hachi doctor --all` shows them, and what can be reached. => `hachi doctor --all` shows them, and
+    whether each server can be reached.
     """
     if version:
         from agent import __version__
@@ -96,7 +95,7 @@ def _options(
 
 
 def _uncut(group: Any) -> Any:
-    """Let the help of a group wrap the lines of its commands, which typer would cut."""
+    """Make the help of a group wrap the lines of its commands, which typer would cut."""
     for command in group.commands.values():
         command.short_help = command.get_short_help_str(LONGEST_LINE)
         if hasattr(command, "commands"):
@@ -110,7 +109,7 @@ def main(args: Sequence[str] | None = None) -> int:
     args = sys.argv[1:] if args is None else args
     name = next((word for word in args if not word.startswith("-")), "")
     with Session(SURFACES.get(name, "cli")) as session:
-        session.callback(os.umask, os.umask(0o077))  # what is written is for this user alone
+        session.callback(os.umask, os.umask(0o077))  # only this user may read files that the command writes
         try:
             code: Any = build(name).main(args, prog_name="hachi", standalone_mode=False, obj=session)
             sys.stdout.flush()
@@ -138,7 +137,7 @@ def _report_usage(error: typer.TyperException) -> None:
 
 
 def _make_streams_safe() -> None:
-    """Print `?` for what the terminal's encoding lacks, and nothing on a closed stream."""
+    """Print `?` for characters that the terminal's encoding lacks, and nothing on a closed stream."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -148,7 +147,7 @@ def _make_streams_safe() -> None:
 
 
 def _release_stdout() -> None:
-    """Close a stdout whose reader has gone: Python would flush it at exit, and complain."""
+    """Close a stdout whose reader is gone. Python would flush it at exit and print an error."""
     try:
         sys.stdout.flush()
     except OSError:

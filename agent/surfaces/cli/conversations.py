@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 group = typer.Typer(help="See and forget conversations.", rich_markup_mode=None)
 Id = Annotated[str, typer.Argument(metavar="ID", help="The whole id, as `list` prints it.")]
 BEGINNING = 60
-"""Characters of a first message in a list."""
+"""Most characters of a first message in a list."""
 COLUMNS: Columns = {
     "id": lambda one: one.id,
     "place": "place",
@@ -42,7 +42,7 @@ COLUMNS: Columns = {
 async def list_conversations(
     pet: "Companion", user: User, place: PlaceName = "dm", limit: Most = 20
 ) -> Output:
-    """List conversations, from whichever client, the one with the newest message first."""
+    """List the conversations of all clients; the one with the newest message comes first."""
     page = await pet.conversations.list(user=user, place=place, limit=limit)
     return table_of(page, COLUMNS, empty=f"no conversations of {user!r} here")
 
@@ -68,9 +68,9 @@ async def show(
 @group.command("delete")
 @with_companion
 async def delete_conversation(pet: "Companion", id: Id, user: User, yes: Yes = False) -> Output:
-    """Forget all that you said in a conversation and were answered.
+    """Forget all of your messages in a conversation, and the replies.
 
-    The facts, tasks and profile entries that rest on it alone go too.
+    Also forgets the facts, tasks and profile entries that have no other evidence.
     """
     one = await pet.conversations.get(id, user=user)
     question = "Forget all of it, with what was learned from it alone?"

@@ -22,7 +22,7 @@ group = typer.Typer(
 )
 
 EXCERPT = 300
-"""Characters of a passage that are printed; `--json` has all of it."""
+"""Most characters of a passage that are printed; `--json` has all of it."""
 NONE = "there are no documents here; `hachi knowledge add PATH` reads some"
 
 OnePlace = Annotated[
@@ -32,7 +32,7 @@ OneUser = Annotated[str | None, user_option(help="This person's. Yours by defaul
 Everybody = Annotated[bool, typer.Option("--everybody", help="Everybody's.")]
 
 
-# File names are bytes: they need not be text.
+# File names are bytes that need not be valid text.
 
 
 @group.command()
@@ -46,9 +46,9 @@ async def add(
     place: OnePlace = None,
     everybody: Everybody = False,
 ) -> Output:
-    """Read Markdown, text, HTML and PDF. Unchanged files are skipped.
+    """Add Markdown, text, HTML and PDF files. Unchanged files are skipped.
 
-    They are yours alone, unless --place or --everybody says who else may read them.
+    Only you may read them, unless you add --place or --everybody.
     """
     whose = _whose(user, place, everybody)
     names = [os.fsdecode(path) for path in paths]

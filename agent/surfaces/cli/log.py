@@ -1,7 +1,7 @@
-"""Write the log, `hachi.log`, and the decisions on memories, `decisions.jsonl`, in the data folder.
+"""Write `hachi.log`, and decisions on memories to `decisions.jsonl`, in the data folder.
 
-The log holds ids and no facts: a line of text, or of JSON for an event. The decisions are lines of JSON, with
-the facts.
+The log holds ids but no facts; a line is text, or JSON for an event. The lines of `decisions.jsonl` are JSON
+and hold the facts.
 """
 
 import logging
@@ -21,15 +21,16 @@ if TYPE_CHECKING:
     from memory.facts.decision_log import Facts
 
 DECIDED = logging.getLogger("hachi.decisions")
-"""The logger of `memory.facts.decision_log`, which most commands need not load."""
+"""The logger of `memory.facts.decision_log`, named here because most commands do not load that module."""
 
 MAX_BYTES = 5_000_000
-"""Of one file."""
+"""Most bytes of one log file."""
 
 
 @contextmanager
 def logging_to(settings: "Settings", verbose: bool) -> Iterator[None]:
-    """Log to the files, and with `verbose` to stderr. Commands also run when a file cannot be written."""
+    """Log to the files, and with `verbose` to stderr. If a file cannot be written, the command runs
+    anyway."""
     redaction = Redaction(values=secret_values(settings))
     handlers = [_file_handler(settings.home / LOG), *([logging.StreamHandler()] if verbose else [])]
     for handler in handlers:
@@ -58,7 +59,7 @@ def logging_to(settings: "Settings", verbose: bool) -> Iterator[None]:
 
 
 class _Formatter(logging.Formatter):
-    """Formats text, or JSON for an event, with as much of the `facts` as the setting allows."""
+    """Formats text, or JSON for an event. The setting decides how much of the `facts` is written."""
 
     default_time_format = "%Y-%m-%dT%H:%M:%S"
     default_msec_format = "%s.%03dZ"
@@ -82,7 +83,7 @@ class _Formatter(logging.Formatter):
 
 
 class _FileHandler(RotatingFileHandler):
-    """Drops lines where the disk is full, so that it costs the log and not the conversation."""
+    """A log file that drops lines if the disk is full, so that the conversation goes on."""
 
     def handleError(self, record: logging.LogRecord) -> None:
         pass

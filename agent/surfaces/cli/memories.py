@@ -43,7 +43,7 @@ OF_A_MESSAGE: Columns = {
     "told by": "author",
     "created": "created_at",
 }
-"""What a hit that is no memory shows in the columns of memories."""
+"""Columns of a hit that is a message or a summary, under the headings of memories."""
 HISTORY: Columns = {
     "when": "created_at",
     "id": lambda step: short(step.old_id),
@@ -99,7 +99,7 @@ async def search(
 
 
 def _hit_columns(names: Mapping[str, str]) -> Columns:
-    """Return the columns of memories, below which a message or a summary has what it has."""
+    """Return the columns of memories; each also shows the matching field of a message or a summary."""
     columns = memory_columns(names)
 
     def column(name: str) -> Callable[[Hit], str]:
@@ -125,7 +125,7 @@ async def add(
     ] = None,
     everybody: Annotated[bool, typer.Option("--everybody", help="Everybody may know it.")] = False,
 ) -> Output:
-    """Remember one fact, and say what was decided."""
+    """Remember one fact, and show the decision."""
     decision = await pet.remember(
         content,
         user=user,
@@ -143,7 +143,7 @@ async def add(
 @group.command()
 @with_companion
 async def update(pet: "Companion", id: ShortId, content: Content, user: User, ttl: Ttl = None) -> Output:
-    """Correct a memory. What it said before stays in its history."""
+    """Correct a memory. The old wording stays in its history."""
     changes: MemoryChanges = {} if ttl is None else {"ttl": ttl}
     return _decided(await pet.memories.update(id, content, user=user, **changes))
 
@@ -152,7 +152,7 @@ _DONE = {"add": "added", "merge": "already known, merged", "replace": "replaced"
 
 
 def _decided(decision: Decision) -> Output:
-    """Return what was decided for printing."""
+    """Return the decision for printing."""
     id = f" {short(decision.id)}" if decision.id else ""
     until = f", until {when(decision.expires_at)}" if decision.expires_at else ""
     text = f"{_DONE[decision.action]}{id}: {decision.content} ({decision.reason}{until})"
@@ -168,9 +168,9 @@ async def delete(
     kind: Annotated[ForgetKind, typer.Option(help="What the id is of.")] = "memory",
     yes: Yes = False,
 ) -> Output:
-    """Forget a memory, or what a receipt offers beside it.
+    """Forget a memory, or what a receipt offers besides it.
 
-    What it had replaced, the messages that state it and the replies that repeat it go too.
+    Also forgets what it had replaced, the messages that state it and the replies that repeat it.
     """
     at: dict[str, Any] = {"user": user, "kind": kind}
     named = await pet.memories.preview_forget(id, **at)
@@ -190,7 +190,7 @@ async def restore(
     ],
     user: User,
 ) -> Output:
-    """Bring back what was forgotten, in the time that `delete` told."""
+    """Undo a forgetting, within the time that `delete` printed."""
     back = await pet.memories.undo_forget(id, user=user)
     return Output(forgotten_json(back), f"brought back: {describe_forgotten(back)}")
 
@@ -202,7 +202,7 @@ async def history(pet: "Companion", id: ShortId, user: User) -> Output:
     try:
         memory = await pet.memories.get(id, user=user)
     except NotFound:
-        steps = await pet.memories.history(id, user=user)  # it may be a replaced one, named by its whole id
+        steps = await pet.memories.history(id, user=user)  # a replaced memory is found only by its whole id
         if not steps:
             raise
     else:
@@ -215,7 +215,7 @@ async def history(pet: "Companion", id: ShortId, user: User) -> Output:
 @group.command()
 @with_companion
 async def undo(pet: "Companion", id: ShortId, user: User) -> Output:
-    """Undo the last replacement of this memory. What was replaced holds again."""
+    """Undo the last replacement of this memory. The replaced one is active again."""
     step = await pet.memories.undo(id, user=user)
     return Output(asdict(step), f"brought back {short(step.new_id or '')}: {step.new_content or ''}")
 

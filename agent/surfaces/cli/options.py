@@ -15,11 +15,11 @@ T = TypeVar("T")
 
 
 def read_by(read: Callable[[str], T]) -> Callable[[str], T]:
-    """Return a parser for typer. A value that `read` refuses is wrong usage."""
+    """Return a parser for typer. If `read` refuses a value, that is wrong usage."""
 
     def parse(text: str | T) -> T:
         if not isinstance(text, str):
-            return text  # the default
+            return text  # this is the default
         try:
             return read(text.strip())
         except (BadInput, ValueError, OverflowError) as error:
@@ -29,7 +29,7 @@ def read_by(read: Callable[[str], T]) -> Callable[[str], T]:
 
 
 def login() -> str:
-    """Return the name of who is logged in here."""
+    """Return the login name of the current user."""
     return next((name for key in ("LOGNAME", "USER", "USERNAME") if (name := os.environ.get(key))), "you")
 
 
@@ -40,7 +40,7 @@ def _name(text: str) -> str:
 
 
 def number(text: str | float) -> float | str:
-    """Return the number, or the text where it is none, which the API then refuses."""
+    """Return the number, or the text if it is none; the API then refuses the text."""
     try:
         return float(text)
     except ValueError:
@@ -48,7 +48,7 @@ def number(text: str | float) -> float | str:
 
 
 moment = read_by(lambda text: read_since(text, datetime.now(UTC)))
-"""ISO 8601, or how long ago."""
+"""Parses an ISO 8601 time, or how long ago it was."""
 user_option = partial(typer.Option, "--user", "-u", parser=read_by(_name), metavar="NAME")
 _WHOSE = "Whose memory to use. Your login name by default."
 User = Annotated[str, user_option(default_factory=login, show_default=False, help=_WHOSE)]
@@ -61,7 +61,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be deleted.")]
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, help="How many to show at most.")]
 Most = Annotated[int, typer.Option("--limit", "-n", help="How many to show at most.")]
-"""Checked by the API."""
+"""The API checks the range."""
 Before = Annotated[
     str | None, typer.Option("--before", metavar="ID", help="Only messages older than this one.")
 ]

@@ -1,8 +1,8 @@
-"""Print what a command has found: JSON for programs, tables for people, messages on stderr; and ask before
-something goes.
+"""Print the result of a command: JSON for programs, tables for people, messages on stderr. Ask before
+deleting.
 
-A command ends with an `Output`, mostly by `table_of(records, columns, empty=…)`. Columns are headings, each
-with the attribute that it shows or a function of the record.
+A command returns an `Output`, mostly by `table_of(records, columns, empty=…)`. `columns` maps a heading to
+the attribute that it shows, or to a function of the record.
 """
 
 import os
@@ -29,29 +29,29 @@ if TYPE_CHECKING:
 
 Columns = Mapping[str, str | Callable[[Any], object]]
 plain = harmless
-"""What would drive the terminal, hide text or change its direction is escaped."""
+"""Escapes characters that control the terminal, hide text or change its direction."""
 
 FILE_WIDTH, NARROW = 160, 120
-"""Columns of a table that is written to a file or a pipe; of a terminal that has no room for all columns."""
+"""Columns of a table in a file or a pipe. A terminal with fewer than `NARROW` columns leaves some out."""
 SPARE_COLUMNS = ("importance", "type", "subjects", "place", "told by")
-"""What a narrow terminal leaves out; `--json` has it."""
+"""Columns that a narrow terminal leaves out; `--json` has them."""
 SHORT = 20
-"""Characters of a text that is never wrapped or cut, such as an id or a time."""
+"""Characters up to which a text, such as an id or a time, is never wrapped or cut."""
 
 
 def say(message: str) -> None:
-    """Print a message about the output on stderr."""
+    """Print a message on stderr, apart from the output."""
     print(f"hachi: {plain(message)}", file=sys.stderr)
 
 
 @dataclass(frozen=True)
 class Output:
-    """What a command prints at its end."""
+    """What a command prints when it ends."""
 
     data: Any
     """For `--json`."""
     text: str | Callable[[], object]
-    """For people: the text, or what prints it."""
+    """For people: the text, or a function that prints it."""
     code: int = 0
     """The exit code."""
 
@@ -74,7 +74,7 @@ def table_of(
     title: str = "",
     to_json: Callable[[Any], Any] = asdict,
 ) -> Output:
-    """Return records as a table below its title; where there are none, `empty` is printed."""
+    """Return records as a table below its title. If there are none, `empty` is printed."""
 
     def table() -> None:
         if records:
@@ -92,7 +92,7 @@ def print_records(columns: Columns, records: Iterable[Any]) -> None:
 
 
 def cell(record: Any, column: str | Callable[[Any], object]) -> str:
-    """Return a value as people read it: the beginning of an id, a time by this machine's clock."""
+    """Return a value as people read it: the beginning of an id, or a time in this machine's zone."""
     value = getattr(record, column) if isinstance(column, str) else column(record)
     if column == "id":
         return short(str(value))
@@ -124,7 +124,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def memory_columns(names: Mapping[str, str]) -> Columns:
-    """Return the columns of memories, with the names of people by their ids."""
+    """Return the columns of memories. `names` maps the ids of people to their names."""
     return {
         "id": "id",
         "content": "content",
@@ -139,7 +139,7 @@ def memory_columns(names: Mapping[str, str]) -> Columns:
 
 
 def forgotten_text(receipt: Forgotten, what: str) -> str:
-    """Say what was forgotten, what went with it, and how to bring it back."""
+    """Say what was forgotten, what was forgotten with it, and how to undo that."""
     lines = [f"forgotten {what}", f"taken: {describe_forgotten(receipt)}"]
     if receipt.kept:
         ids = " ".join(map(short, receipt.kept))
@@ -154,13 +154,13 @@ def forgotten_text(receipt: Forgotten, what: str) -> str:
 
 
 def forget_command(one: ForgetCandidate) -> str:
-    """Return the command that forgets it, and what it is."""
+    """Return the command that forgets the candidate, with a description of it."""
     kind = "" if one.kind == "memory" else f" --kind {one.kind}"
     return f"hachi memories delete {short(one.id)}{kind}  # {one.content}"
 
 
 def what_goes(named: ForgetCandidate) -> str:
-    """Say what is to be forgotten, with the messages that go whole and how many replies do."""
+    """Say what would be forgotten: the messages that go whole, and how many replies."""
     messages = [f"  “{text}”" for text in named.messages if text != named.content]
     return "\n".join(filter(None, [named.content, *messages, describe_cascade(named)]))
 
@@ -170,7 +170,7 @@ def short(id: str) -> str:
 
 
 def when(moment: datetime | None) -> str:
-    """Return the time by this machine's clock; empty for None."""
+    """Return the time in this machine's zone; empty for None."""
     return moment.astimezone().strftime("%Y-%m-%d %H:%M") if moment else ""
 
 
@@ -182,7 +182,7 @@ def console() -> "Console":
 
 
 def progress_bar() -> "Progress":
-    """Return a bar on stderr, if that is a terminal."""
+    """Return a progress bar on stderr; it is hidden if stderr is no terminal."""
     from rich.console import Console
     from rich.progress import Progress
 
@@ -190,8 +190,8 @@ def progress_bar() -> "Progress":
 
 
 async def give_back(where: "AdminService | Database") -> None:
-    """Shrink the files by what was just deleted. Say so where another process prevents it: what was deleted
-    is gone all the same."""
+    """Shrink the database's files after a deletion. If another process prevents that, say so; the data is
+    deleted anyway."""
     try:
         await where.give_back()
     except StoreUnavailable as error:
@@ -205,8 +205,8 @@ def interactive() -> bool:
 async def confirm(
     yes: bool, done: str, question: str, preview: str | Callable[[], Awaitable[str]] = ""
 ) -> None:
-    """Ask, below the preview, before something goes for good; with `yes` do nothing. Exits with 1 and
-    "nothing was `done`" where the answer is no, and with 2 where there is no terminal to ask at."""
+    """Show the preview and ask before something is deleted for good; with `yes` do nothing. Exits with 1 and
+    "nothing was `done`" if the answer is no, and with 2 without a terminal."""
     if yes:
         return
     if not interactive():
@@ -219,8 +219,8 @@ async def confirm(
 
 
 def write_output(file: Path | None, text: str | bytes, what: str) -> None:
-    """Write to stdout, which "-" is too, or to a file: whole or not at all, readable by its owner only. Then
-    say `what` is in it. Raises OSError with the path."""
+    """Write to stdout (None or "-") or to a file, whole or not at all, readable by its owner only. Then say
+    that `what` was written. Raises OSError with the path."""
     content = text if isinstance(text, bytes) else text.encode("utf-8")
     if file is None or str(file) == "-":
         if isinstance(text, str):

@@ -34,7 +34,7 @@ tasks = typer.Typer(help="See and change tasks.", rich_markup_mode=None)
 messages = typer.Typer(help="See and forget messages.", rich_markup_mode=None)
 
 MAX_FACTS = 7
-"""Facts shown; `hachi memories list` shows all."""
+"""Most facts that are shown; `hachi memories list` shows all."""
 PEOPLE: Columns = {
     "user": "user",
     "name": lambda person: "" if person.name == person.user else person.name,
@@ -58,16 +58,16 @@ MESSAGES: Columns = {"id": "id", "author": "author", "text": "text", "sent": "se
 @people.command("list")
 @with_companion
 async def list_people(pet: "Companion") -> Output:
-    """List everybody of whom something is kept, and how much."""
+    """List everybody about whom something is stored, and how much."""
     return table_of(await pet.admin.statistics.people(), PEOPLE, empty="nobody is known yet")
 
 
 @people.command("link")
 @with_companion
 async def link_to_pages(pet: "Companion", user: User) -> Output:
-    """Print a link to their own pages, which works once within ten minutes.
+    """Print a link to your own pages, which works once within ten minutes.
 
-    The address is that of HACHI_CONSOLE_URL, else of `hachi serve` on this machine.
+    The address is HACHI_CONSOLE_URL, or that of `hachi serve` on this machine.
     """
     from agent.surfaces.links import link_to
 
@@ -84,9 +84,8 @@ OtherName = Annotated[str, typer.Argument(metavar="NAME", help="Another name of 
 async def add_alias(
     pet: "Companion", person: Person, name: OtherName, user: User, place: PlaceName = "dm"
 ) -> Output:
-    """Give a person another name.
-
-    A search for either name then finds what is known of both.
+    """~ A search for either name then finds what is known of both. => A search for either name then finds
+    what is remembered under both.
     """
     decision = await pet.people.alias(person, name, user=user, place=place)
     return Output(decision_json(decision), f"{decision.content} ({decision.reason})")
@@ -95,7 +94,7 @@ async def add_alias(
 @people.command("aliases")
 @with_companion
 async def list_aliases(pet: "Companion", user: User, place: PlaceName = "dm") -> Output:
-    """List who has several names, newest first."""
+    """List the people who have several names, newest first."""
     aliases = await pet.people.aliases(user=user, place=place)
     empty = "nobody is known by another name here"
     return table_of(aliases, ALIASES, empty=empty, to_json=lambda alias: memory_json(alias[0]))
@@ -114,7 +113,7 @@ async def remove_alias(
 @context.command()
 @with_companion
 async def show(pet: "Companion", user: User, place: PlaceName = "dm") -> Output:
-    """Show what is known of a person, and may be known there."""
+    """Show the profile, facts and tasks of a person that may be read in the place."""
     known = await pet.people.context(user=user, place=place)
     return Output(known.to_json(), lambda: print_context(user, known))
 
@@ -147,7 +146,7 @@ def print_context(user: str, known: "UserContext") -> None:
 
 
 def _sections(known: "UserContext") -> Iterator[tuple[str, list[str]]]:
-    """Yield titles with their lines, without what is empty."""
+    """Yield titles with their lines, without empty sections."""
     for title, part in (("profile", known.profile), ("preferences", known.preferences)):
         fields = [(name.replace("_", " "), _text(value)) for name, value in part]
         if lines := [f"{name}: {text}" for name, text in fields if text]:
@@ -185,7 +184,7 @@ Due = Annotated[
 
 
 def task_columns(zone: tzinfo | None) -> Columns:
-    """Return the columns of tasks, with times in this zone; None is that of this machine."""
+    """Return the columns of tasks, with times in this zone; None is the zone of this machine."""
     return {
         "id": "id",
         "description": "description",
@@ -202,7 +201,7 @@ async def list_tasks(
     user: User,
     all: Annotated[bool, typer.Option("--all", help="Finished ones too.")] = False,
 ) -> Output:
-    """List the open tasks, newest first. Times are by the person's clock."""
+    """List the open tasks, newest first. Times are in the person's time zone."""
     columns = task_columns(await pet.people.zone(user=user))
     empty = f"no {'' if all else 'open '}tasks for {user!r}"
     return table_of(await pet.tasks.list(user=user, done=all), columns, empty=empty)
@@ -216,7 +215,7 @@ async def add(
     user: User,
     due: Due = None,
 ) -> Output:
-    """Make a task, with a reminder if it is due at a time."""
+    """Create a task, with a reminder if it is due at a time."""
     require(bool(description.strip()), "say what is to be done")
     return await _change(pet, user, None, description, None, due)
 
@@ -253,7 +252,7 @@ async def _change(
 async def list_messages(
     pet: "Companion", user: User, place: PlaceName = "dm", limit: Most = 20, before: Before = None
 ) -> Output:
-    """List what was said and answered, newest first."""
+    """List messages and replies, newest first."""
     page = await pet.conversations.messages(user=user, place=place, limit=limit, before=before)
     empty = f"no {'older ' if before else ''}messages of {user!r} here"
     return table_of(page, MESSAGES, empty=empty, to_json=message_json)
@@ -264,7 +263,7 @@ async def list_messages(
 async def delete_message(pet: "Companion", id: ShortId, user: User, yes: Yes = False) -> Output:
     """Forget one of your messages.
 
-    The reply to it and the facts that rest on it alone go too.
+    Also forgets the reply to it and the facts that have no other evidence.
     """
     message = await pet.conversations.message(id, user=user)
 

@@ -1,7 +1,8 @@
-"""Run one command: its settings, its log, what it opens, and how it reports errors.
+"""Run one command: read its settings, open its log and resources, and report errors.
 
 A command is an async function with a decorator that opens its first argument: `with_companion`, `with_lists`,
-`with_traces` or `with_session`. Its other arguments are typer's. One that returns an `Output` has `--json`.
+`with_traces` or `with_session`. typer fills in the other arguments. A command that returns an `Output` has
+`--json`.
 """
 
 import asyncio
@@ -46,14 +47,14 @@ JSON = inspect.Parameter(
 
 
 class Session(ExitStack):
-    """What a run of the command opens. Made by `main`."""
+    """The resources that a run of a command opens. Created by `main`."""
 
     debug = verbose = False
 
     def __init__(self, surface: str) -> None:
         super().__init__()
         self.surface = surface
-        """Where people meet the companion, for traces."""
+        """The surface's name in traces."""
         self._settings: Settings | None = None
 
     def settings(self) -> "Settings":
@@ -74,7 +75,7 @@ class Session(ExitStack):
 
     @asynccontextmanager
     async def database(self) -> "AsyncIterator[Database]":
-        """Open the database alone, which takes less time than a companion."""
+        """Open only the database, which is faster than a companion."""
         settings = self.settings()
         from agent.wiring.home import open_database
 
@@ -136,7 +137,7 @@ def error_line(error: Exception) -> str:
 
 
 def _command_with(open_resource: Callable[[Session], AbstractAsyncContextManager[Any]]) -> Decorator:
-    """Return a decorator that makes a command of typer's of an async function."""
+    """Return a decorator that makes a typer command of an async function."""
 
     def decorate(command: Command) -> Any:
         signature = inspect.signature(command)
@@ -153,7 +154,7 @@ def _command_with(open_resource: Callable[[Session], AbstractAsyncContextManager
                 if output is not None:
                     output.print(json)
             except BrokenPipeError:
-                raise typer.Exit(1) from None  # the reader has closed the pipe
+                raise typer.Exit(1) from None  # the reader closed the pipe
 
         _, *options = signature.parameters.values()
         return with_parameters(run, command, [CONTEXT, *options, *([JSON] if has_json else [])])
@@ -162,7 +163,7 @@ def _command_with(open_resource: Callable[[Session], AbstractAsyncContextManager
 
 
 def with_parameters(run: Any, command: Command, parameters: list[inspect.Parameter]) -> Any:
-    """Give `run` the command's name and docstring, and these parameters, which typer reads."""
+    """Give `run` the command's name, docstring and these parameters, which typer reads."""
     run.__name__, run.__doc__ = command.__name__, command.__doc__
     run.__annotations__ = {one.name: one.annotation for one in parameters}
     run.__signature__ = inspect.signature(command).replace(parameters=parameters)
@@ -170,7 +171,7 @@ def with_parameters(run: Any, command: Command, parameters: list[inspect.Paramet
 
 
 def storable_all(value: Any) -> Any:
-    """Return options, or JSON, without the surrogates of undecodable bytes."""
+    """Return options, or JSON, without the surrogates that stand for undecodable bytes."""
     if isinstance(value, dict):
         return {storable(name): storable_all(item) for name, item in value.items()}
     if isinstance(value, list):
@@ -185,6 +186,6 @@ with_lists = _command_with(Session.lists)
 
 
 def require(condition: bool, message: str) -> None:
-    """Exit with 2 for wrong usage that the options alone do not show."""
+    """Exit with 2 if the condition is false, for wrong usage that typer cannot detect."""
     if not condition:
         raise typer.BadParameter(message)

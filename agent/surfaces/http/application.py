@@ -1,4 +1,4 @@
-"""Build the ASGI application of the HTTP API, and the page that describes it to people."""
+"""Build the ASGI application of the HTTP API, and the page that documents it."""
 
 from html import escape
 from typing import Any
@@ -26,17 +26,17 @@ of its keys. Errors are `{"error": {"message", "type", "param", "code"}}` everyw
 
 
 def app(pet: Companion, settings: Settings, *, loopback: bool = False, console: bool = False) -> FastAPI:
-    """Return an ASGI application over an open companion, which must stay open while it is served.
+    """Return an ASGI application over a companion, which must stay open while it is served.
 
-    `loopback` is for a server that only this machine can reach: it needs no key until the first one is
-    created. `console`: the console is beside it, so answers may link to a person's pages.
+    `loopback`: only this machine can reach the server, so it needs no key until the first one is created.
+    `console`: the console is served too, so answers may link to a person's pages.
     """
 
     made = FastAPI(
         title="Hachi",
         version=__version__,
         description=DESCRIPTION,
-        docs_url=None,  # its scripts would load from other servers
+        docs_url=None,  # FastAPI's page would load scripts from other servers
         redoc_url=None,
         redirect_slashes=False,
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
@@ -60,7 +60,7 @@ def app(pet: Companion, settings: Settings, *, loopback: bool = False, console: 
 
 
 def secure(app: Starlette, pet: Companion, settings: Settings, *, loopback: bool) -> None:
-    """Add authentication, error responses and limits to an application. MCP over HTTP uses the same."""
+    """Add authentication, error responses and limits to an application; also used by MCP over HTTP."""
     app.state.pet = pet
     authenticator = Authenticator(pet, per_minute=settings.http_rate, loopback=loopback)
     app.state.authenticator = authenticator
@@ -85,7 +85,7 @@ _HEADERS = {"content-security-policy": "default-src 'none'; style-src 'unsafe-in
 
 @_docs.get("/docs")
 async def docs(request: Request) -> HTMLResponse:
-    """Show the description of the API. Nothing is loaded from another server."""
+    """Show the documentation of the API. The page loads nothing from other servers."""
     entries = [
         _entry(path, method, operation)
         for path, methods in request.app.openapi()["paths"].items()

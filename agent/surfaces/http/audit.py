@@ -1,4 +1,4 @@
-"""Log who changed what: a line for each request that may change something, without its body.
+"""Log who changed what: one line for each request that may change something, without its body.
 
 The line of an erasure names nobody, since it would outlive the person's data.
 """

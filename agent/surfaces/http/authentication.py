@@ -1,7 +1,5 @@
-"""Authenticate callers and limit their requests.
-
-A user's key acts for its user; a service's key names the user. Until the first key is created, a server that
-only this machine can reach treats every request as a service's.
+"""~ a server that only this machine can reach treats every request as a service's. => a server that only this
+machine can reach treats each request as one with a service's key.
 """
 
 import logging
@@ -41,7 +39,7 @@ LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class Authenticator:
-    """Resolves who acts, for every route, and limits the requests of each key for one person."""
+    """Resolves who acts, for every route, and limits the requests of each key and person."""
 
     def __init__(self, pet: Companion, *, per_minute: int, loopback: bool) -> None:
         self._pet = pet
@@ -51,12 +49,12 @@ class Authenticator:
         self._limiter = RateLimiter(per_minute)
 
     async def authorize(self, scope: Scope) -> str:
-        """Return what the body of a request is counted by. Raises ApiError."""
+        """Return the name under which the bytes of a request's body are counted. Raises ApiError."""
         return (await self.caller(scope)).bucket
 
     async def caller(self, scope: Scope) -> Caller:
-        """Return whom a request acts for, and count it. Raises ApiError. A second call for the same request
-        returns the same."""
+        """Return whom a request acts for, and count the request. Raises ApiError. A second call for the same
+        request returns the same and does not count."""
         if _CALLER not in scope:
             headers = Headers(scope=scope)
             scheme, secret = get_authorization_scheme_param(headers.get("authorization"))
@@ -66,8 +64,8 @@ class Authenticator:
         return caller
 
     def counted(self, key: Key | None, headers: Headers, named: str = "") -> Caller:
-        """Return whom a request with this key acts for, which may name a person beside its headers. Raises
-        ApiError, also where there were too many."""
+        """Return whom a request with this key acts for, and count it. `named` is a person that it names
+        outside its headers. Raises ApiError, also if there were too many requests."""
         caller = caller_of(key, headers, self._signed, self._pet.clock())
         caller = replace(caller, user=caller.acting_for(named))
         if wait := self._limiter.acquire(caller.bucket, time.monotonic()):
@@ -81,7 +79,7 @@ class Authenticator:
         """Return the key of a request; None if none is needed. Raises ApiError."""
         keys: Keys = self._pet.admin.keys
         if self._loopback and not await keys.exist():
-            # DNS rebinding: another page's host name can point to this server
+            # against DNS rebinding: a foreign page's host name can resolve to this server
             if bare_host(Headers(scope=scope).get("host", "")) not in LOOPBACK_NAMES:
                 raise forbidden("there is no key yet, so only localhost may be asked; `hachi keys create`")
             if is_foreign(scope):
@@ -99,11 +97,11 @@ class Authenticator:
 
 
 def is_foreign(scope: Scope) -> bool:
-    """Return whether a page of another site makes a browser send the request, and it may change something or
-    that page may read the answer; to follow a link from there is neither.
+    """Return whether a page of another site made the browser send a request that may change something, or
+    whose answer that page may read. Following a link from there does not count.
 
-    What a browser says of the site decides; an older one names the origin alone, which a proxy that renames
-    the host makes differ. Programs other than browsers send neither header.
+    A browser says which site it is in `Sec-Fetch-Site`. Older browsers send only the origin, which seems
+    foreign behind a proxy that changes the host name. Programs other than browsers send neither header.
     """
     headers = Headers(scope=scope)
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
@@ -115,7 +113,7 @@ def is_foreign(scope: Scope) -> bool:
 
 
 def refuse_other_site(scope: Scope) -> None:
-    """Raise ApiError for a request that `is_foreign`."""
+    """Raise ApiError if the request `is_foreign`."""
     if is_foreign(scope):
         raise forbidden("This was sent from another site, and is not done.")
 
@@ -125,11 +123,11 @@ READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 _KEY, _CALLER = "hachi.key", "hachi.caller"
-"""Where the scope of a request keeps the key that was checked, and whom it acts for."""
+"""Where the scope of a request stores the checked key, and whom the request acts for."""
 
 
 def key_of(scope: Scope) -> Key | None:
-    """Return the key that was checked for a request; None if none was, or none is needed."""
+    """Return the key that was checked for a request; None if none was checked or none is needed."""
     key: Key | None = scope.get(_KEY)
     return key
 
@@ -146,8 +144,8 @@ async def authenticate(
     _chat: Annotated[str | None, Header(alias=CHAT_HEADER, description=WHICH)] = None,
     _task: Annotated[str | None, Header(alias=TASK_HEADER, description=OWN_TASK)] = None,
 ) -> Caller:
-    """Return the caller of a request, who acts for the `user` of its path; health checks need none. Raises
-    ApiError. What is not `request` only describes the API."""
+    """Return the caller of a request, who acts for the `user` of its path. Health checks need no key. Raises
+    ApiError. The other parameters only describe the API."""
     authenticator: Authenticator = request.app.state.authenticator
     caller = await authenticator.caller(request.scope)
     caller = replace(caller, user=caller.acting_for(request.path_params.get("user")))
@@ -167,7 +165,7 @@ async def require_admin(caller: "Authenticated") -> None:
         raise forbidden("this needs an admin's key: `hachi keys create NAME --service --admin`")
 
 
-# FastAPI would call a function that is not async in a thread, which takes longer than what it does.
+# FastAPI would call a function that is not async in a thread, which costs more than the function itself.
 async def _companion(request: Request) -> Companion:
     pet: Companion = request.app.state.pet
     return pet

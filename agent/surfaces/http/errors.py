@@ -1,7 +1,7 @@
 """Turn errors into responses, in the shape that OpenAI's clients read.
 
-The text of a server fault may name files and servers: only an operator (an admin's key, or a server without
-keys) sees it, others get a general message.
+The text of a server fault may name files and servers. Only an operator (an admin's key, or a server without
+keys) sees it; others get a general message.
 """
 
 import logging
@@ -35,7 +35,7 @@ PUBLIC_MESSAGES = {
     "model_unavailable": "the language model does not answer; try again later",
     "model_rejected": "the language model refused the request; the server's log says why",
 }
-"""For callers who are not operators, by code."""
+"""Messages for callers who are not operators, by code."""
 
 TOOL_NAME = r"^[a-zA-Z0-9_-]{1,64}$"
 """The pattern of the name of a client's tool."""
@@ -45,16 +45,16 @@ _WANTED = {
     TOOL_NAME: "letters, digits, _ and - make a name, at most 64 of them",
     IMAGE_URL: "an image is a URL that begins with https:// or data:image/",
 }
-"""What the patterns of fields ask for."""
+"""What a field must be, by its pattern."""
 _VAGUE = re.compile("missing|_type$")
-"""Kinds of invalid field that tell less than another one at the same depth."""
+"""Kinds of invalid field that say less than another one at the same depth."""
 
 DO_NOT_RETRY = {"x-should-retry": "false"}
-"""Stops OpenAI's clients from repeating a turn whose message is in the transcript already."""
+"""Headers that stop OpenAI's clients from repeating a turn whose message is already stored."""
 
 
 class ErrorFields(BaseModel):
-    """`param` names the argument that is wrong, and `code` the error, for programs."""
+    """`param` names the wrong argument. `code` names the error, for programs."""
 
     message: str
     type: str
@@ -92,7 +92,7 @@ def forbidden(message: str) -> ApiError:
 
 
 def not_found(what: str) -> ApiError:
-    """Return the error for a thing that does not exist, or that the caller may not know of."""
+    """Return the error for a thing that does not exist, or whose existence the caller may not learn of."""
     return ApiError(404, f"{what}_not_found", f"there is no such {what}", type="not_found_error")
 
 
@@ -101,14 +101,14 @@ def error_body(message: str, type: str, code: str | None, param: str | None = No
 
 
 def _parameter_of(message: str) -> str | None:
-    """Return the parameter that the message of a refusal begins with, if it is about one."""
+    """Return the parameter that an error message begins with, if it begins with one."""
     named = re.match(r"([a-z_]+): ", message)
     return named[1] if named else None
 
 
 def fault_response(error: Exception, *, operator: bool) -> tuple[int, dict[str, Any]]:
-    """Return status and body for any error. Server faults are logged; only the log describes an error that
-    is no HachiError."""
+    """Return status and body for any error. Server faults are logged. An error that is no HachiError is
+    described only in the log."""
     if not isinstance(error, HachiError):
         id = f"err_{uuid4().hex[:12]}"
         log.error("%s: internal error", id, exc_info=error)
@@ -128,7 +128,7 @@ def fault_response(error: Exception, *, operator: bool) -> tuple[int, dict[str, 
 
 
 def without_command(message: str) -> str:
-    """Return what a message says before it advises a command of `hachi`, which a client may not have."""
+    """Return a message without its advice to run a `hachi` command, which a client may not have."""
     return message.partition("; `hachi ")[0]
 
 
@@ -162,7 +162,7 @@ def _http_error(error: HTTPException) -> dict[str, Any]:
 
 
 def _invalid_request(error: RequestValidationError) -> dict[str, Any]:
-    """Return the body for the invalid field that lies deepest, without its value."""
+    """Return the body for the most deeply nested invalid field, without its value."""
     found = [(_path(one, error.body), one) for one in error.errors()]
     path, fault = max(found, key=lambda one: (len(one[0]), not _VAGUE.search(one[1]["type"])))
     kind, where = fault["type"], ".".join(path)
@@ -181,8 +181,8 @@ def _invalid_request(error: RequestValidationError) -> dict[str, Any]:
 
 
 def _path(fault: Mapping[str, Any], body: Any) -> list[str]:
-    """Return the names and positions that lead to a fault. Pydantic's location also has the kinds of value
-    that it tried, which the body does not have."""
+    """Return the names and positions that lead to a fault in the body. Pydantic's location also names the
+    types that it tried; those are left out."""
     source, *parts = fault["loc"]
     if source != "body":
         return [str(part) for part in (parts if source in ("query", "path") else fault["loc"])]

@@ -1,6 +1,6 @@
-"""Read whom a request acts for: from its key, or with a service's key from its headers or a signed token.
+"""Read whom a request acts for: from its key, or, with a service's key, from its headers or a signed token.
 
-Open WebUI sends all of them.
+Open WebUI sends all of these headers.
 """
 
 from contextlib import suppress
@@ -29,7 +29,7 @@ OWN_TASK = "What a client asks for itself, as a title; empty: a person speaks. U
 MAX_NAME, MAX_CHAT, MAX_TOKEN = 200, 128, 8_000
 """Characters."""
 _BY_CLOCK: Any = {"verify_exp": False, "verify_iat": False, "require": ["sub", "exp"]}
-"""`jwt` would ask the system's clock."""
+"""`jwt` would compare with the system's clock; Hachi compares with its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +43,19 @@ class Caller:
     chat: str | None = None
     """The client's name for the conversation."""
     task: str | None = None
-    """What the client asks for itself; empty if a person speaks, None if it does not say."""
+    """The client's own task; empty if a person speaks, None if the client does not say."""
     question: str = ""
     """The client's id of the message that is answered."""
     begins: bool = False
-    """Whether the conversation begins with that message, as the client says."""
+    """Whether that message is the first of the conversation, as the client says."""
     program: bool = False
     """Whether a program writes in the user's name, as the client says."""
     must_sign: bool = False
-    """Whether it may name a user by a signed token alone."""
+    """Whether the caller may name a user only by a signed token."""
 
     @property
     def bucket(self) -> str:
-        """Return what requests and bodies are counted by."""
+        """Return the name under which requests and bodies are counted."""
         return f"{self.key.id if self.key else ''} {self.user or ''}"
 
     @property
@@ -64,11 +64,12 @@ class Caller:
 
     @property
     def service(self) -> bool:
-        """Return whether it may name the user: with a service's key, or where no key is needed."""
+        """Return whether the caller may name the user: it has a service's key, or no key is needed."""
         return self.key is None or self.key.kind == "service"
 
     def acting_for(self, named: str | None) -> str | None:
-        """Return the user, whom the request may name again. Raises ApiError if it may not name them."""
+        """Return the user. `named` is the user that the body names. Raises ApiError if the caller may not act
+        for them."""
         named = named.strip() if named else None
         if not named or named == self.user:
             return self.user
@@ -78,14 +79,15 @@ class Caller:
         return named
 
     def check_may_name(self) -> None:
-        """Raise ApiError for a key that names people and places by a signed token alone, and shows none."""
+        """Raise ApiError if the key may name people and places only by a signed token, and the request has
+        none."""
         if self.must_sign and self.user is None:
             raise forbidden(f"this key may name a user by a signed token alone, in {TOKEN_HEADER}")
 
 
 def caller_of(key: Key | None, headers: Headers, secret: str, now: datetime) -> Caller:
-    """Return whom the request acts for. With a `secret`, a service's key that is no admin's names them by a
-    token that is signed with it. Raises ApiError."""
+    """Return whom the request acts for. With a `secret`, a service's key that is not an admin's names them by
+    a token signed with it. Raises ApiError."""
     signed = _claims(_header(headers, TOKEN_HEADER, MAX_TOKEN), secret, now)
     by_token, by_header = _signed_text(signed, "sub"), _header(headers, USER_HEADER, MAX_NAME)
     own = key.user if key else None
@@ -107,7 +109,7 @@ def caller_of(key: Key | None, headers: Headers, secret: str, now: datetime) -> 
 
 
 def _claims(token: str | None, secret: str, now: datetime) -> dict[str, Any]:
-    """Return what a token says; nothing if there is none. Raises ApiError if it is not valid now."""
+    """Return the claims of a token; empty if there is none. Raises ApiError if it is not valid now."""
     if token is None:
         return {}
     if not secret:
@@ -129,13 +131,14 @@ def _signed_text(claims: dict[str, Any], name: str) -> str | None:
 
 
 def _name(headers: Headers) -> str | None:
-    """Return the name to show, which Open WebUI percent-encodes where it is not ASCII."""
+    """Return the name to show. Open WebUI percent-encodes it if it is not ASCII."""
     name = _header(headers, NAME_HEADER, 4 * MAX_NAME)
     return name and (unquote(name).strip()[:MAX_NAME] or None)
 
 
 def _header(headers: Headers, name: str, most: int) -> str | None:
-    """Return the only value of a header. Servers decode it as Latin-1, but people's names are UTF-8."""
+    """Return the value of a header, of which there may be only one. Servers decode headers as Latin-1, but
+    names are UTF-8."""
     values = {value.strip() for value in headers.getlist(name)} - {""}
     if not values:
         return None

@@ -1,7 +1,7 @@
-"""Limit requests a minute, and the bytes of a body and of all that are in flight.
+"""Limit the requests a minute, the bytes of a body, and the bytes of all bodies in flight.
 
 A body is read only after the request has been authorised, and parsed without its pictures. Slow clients, and
-bodies that go on after a refusal, are left to a reverse proxy.
+clients that go on sending after a refusal, are left to a reverse proxy.
 """
 
 import json
@@ -19,19 +19,19 @@ from agent.surfaces.http.errors import IMAGE_URL, ApiError, error_response
 from agent.surfaces.http.pictures import take_pictures
 
 MAX_BODY = 60_000_000
-"""Bytes of a body. A reverse proxy may let fewer through."""
+"""Most bytes of a body. A reverse proxy may have a lower limit."""
 TEXT = 400_000
-"""Characters of one text, which is at most all that a model is given of what a client sends."""
+"""Most characters of one text. A model reads at most this much of what a client sends."""
 SHORT_BODY = 100_000
-"""Bytes of a body that is read however many others are, and parsed as it is."""
+"""A body of at most this many bytes is read whatever else is in flight, and parsed with its pictures."""
 MOST_BODIES = 4
-"""So many of the longest bodies are kept at once, until they are answered."""
+"""How many bodies of the greatest size may be in memory at once. A body stays there until it is answered."""
 MOST_BUCKETS = 10_000
-"""People that a limiter counts; those who have asked for nothing for longest are dropped."""
+"""Most people that a limiter counts. The ones whose last request is oldest are dropped."""
 
 
 def sendable(value: Any) -> Any:
-    """Return the value. Raises ValueError for what could not be sent on as JSON."""
+    """Return the value. Raises ValueError if it cannot be written as JSON."""
     try:
         json.dumps(value, allow_nan=False)
     except (ValueError, RecursionError):
@@ -42,11 +42,11 @@ def sendable(value: Any) -> Any:
 Id = Annotated[str, Field(max_length=200)]
 """An id, or the name of a model, a tool or a conversation."""
 CallId = Annotated[str, Field(max_length=10_000)]
-"""The id of a call: some gateways keep a signature of the model's thoughts in it."""
+"""The id of a call. It may be long: some gateways put a signature of the model's thoughts into it."""
 Text = Annotated[str, Field(max_length=TEXT)]
 ImageUrl = Annotated[str, Field(pattern=IMAGE_URL, max_length=SHORT_BODY)]
-"""The server of the model fetches it, so nothing but pictures and https is passed on. Long pictures were
-taken out."""
+"""The model's server fetches this URL, so only pictures and https are passed on. Long pictures were taken out
+before."""
 StopText = Annotated[str, Field(min_length=1, max_length=256)]
 FreeObject = Annotated[dict[str, Any], Field(max_length=1_000), AfterValidator(sendable)]
 """An object of the client's own."""
@@ -54,7 +54,7 @@ MOST_STOPS, MOST_PARTS, MOST_TOOLS, MOST_MESSAGES = 4, 1_000, 128, 10_000
 
 
 class StrictBody(BaseModel):
-    """A body that refuses other fields than its own."""
+    """A body that refuses unknown fields."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -66,8 +66,8 @@ class _Bucket:
 
 
 class RateLimiter:
-    """Counts requests in a token bucket for each person, of one minute's size; 0 is no limit. Each process
-    counts separately."""
+    """Counts requests in a token bucket for each person. A bucket holds the tokens of one minute; 0 means no
+    limit. Each process counts separately."""
 
     def __init__(self, per_minute: int) -> None:
         self._per_minute = float(per_minute)
@@ -94,9 +94,10 @@ class RateLimiter:
 class RequestLimits:
     """Reads the whole body before the application runs, and answers an unexpected error in one line.
 
-    `authorize` is called before a body is read; it returns whose it is, or raises ApiError. `max_body` is in
-    bytes, and MOST_BODIES times as many may be in flight, half of them of one person. An application that
-    refuses a request itself takes `max_unknown` bytes of those whom `authorize` refuses.
+    `authorize` is called before a body is read. It returns whose body it is, or raises ApiError. `max_body`
+    is in bytes; MOST_BODIES times as many may be in flight, at most half of them for one person. An
+    application that refuses requests itself sets `max_unknown`: that many bytes are read from callers that
+    `authorize` refuses.
     """
 
     app: ASGIApp = field(kw_only=False)
@@ -104,7 +105,7 @@ class RequestLimits:
     authorize: Callable[[Scope], Awaitable[str]]
     max_unknown: int = 0
     _in_flight: Counter[str] = field(default_factory=Counter, init=False)
-    """Bytes of the bodies that are not answered yet, by whose they are."""
+    """Bytes of the bodies that are not answered yet, by person."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -132,17 +133,17 @@ class RequestLimits:
         except ClientDisconnect:
             return None
         except Exception as error:
-            response = error_response(error)  # logs what is unexpected
+            response = error_response(error)  # logs the error if it is unexpected
             response.headers.update({"cache-control": "no-store", "connection": "close"})
             if not started:
                 await response(scope, receive, send)
         finally:
-            pictures.clear()  # tasks that go on, begun in this request, keep its context for good
+            pictures.clear()  # background tasks that this request started keep its context
             self._in_flight[whose] -= len(body)
-            self._in_flight += Counter()  # without those at zero
+            self._in_flight += Counter()  # drops the entries that are zero
 
     async def _allowed(self, scope: Scope) -> tuple[str, int]:
-        """Return whose a body is, and how many bytes it may have. Raises ApiError."""
+        """Return whose body it is, and how many bytes it may have. Raises ApiError."""
         try:
             return await self.authorize(scope) if _has_body(scope) else "", self.max_body
         except ApiError:
@@ -181,5 +182,5 @@ def _content_length(scope: Scope) -> int:
 
 
 def _header(scope: Scope, name: bytes) -> bytes:
-    """Return the first value of a header, in small letters."""
+    """Return the first value of a header, in lower case."""
     return next((value.lower() for key, value in scope["headers"] if key == name), b"")

@@ -1,6 +1,6 @@
-"""Answer health checks, and Prometheus with metrics.
+"""Answer health checks, and serve metrics to Prometheus.
 
-How long turns take is measured in this process; everything else is counted in the database, for all
+How long turns take is measured in this process. Everything else is counted in the database, for all
 processes, at each scrape.
 """
 
@@ -74,7 +74,7 @@ BUCKETS = (0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120)
 
 
 class Metrics:
-    """Measures in one process."""
+    """Measurements of one process."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -84,15 +84,15 @@ class Metrics:
         self._told_nameless = False
 
     def note_person(self, pet: Companion, user: str | None) -> None:
-        """Count a request of a service, and say once in the log where the first ones name nobody."""
+        """Count a request of a service. Log one warning if none of the first requests names a user."""
         pet.admin.statistics.figures.count("", {NAMED if user else NAMELESS: 1})
         if user is None and not self._told_nameless:
             log.warning("a request names nobody, so nothing of it is remembered: %s", HOW_TO_NAME)
         self._told_nameless = True
 
     def exposition(self, counts: Counter[str]) -> bytes:
-        """Return Prometheus' text format. All metrics but the histogram are gauges, because the library would
-        append `_total` to the fixed names of counters."""
+        """Return the metrics in Prometheus' text format. All but the histogram are gauges, because the
+        library would append `_total` to counters, whose names are fixed."""
         registry = CollectorRegistry()
         for name, (description, value) in GAUGES.items():
             Gauge(name, description, registry=registry).set(value(counts))
@@ -111,7 +111,7 @@ def metrics_of(request: Request) -> Metrics:
 # The routes.
 
 CHECK_TIMEOUT = 5.0
-"""Seconds for each check."""
+"""Seconds until a check times out."""
 
 router = api_routes(tag="health", any_query=True)
 
@@ -138,9 +138,9 @@ async def healthz() -> dict[str, str]:
 
 @router.get("/readyz", responses={503: {"model": Readiness}})
 async def readyz(pet: Pet, response: Response) -> Readiness:
-    """Return 200 where the database and the index can be reached and a model is chosen, else 503. The model
-    is not called, because that costs money. `left_alone` names the servers that are not called now, because
-    they kept failing."""
+    """Return 200 if the database and the index can be reached and a model is configured, else 503. The model
+    is not called, because that costs money. `left_alone` names the servers that are not called at present,
+    because they kept failing."""
 
     async def choose_model() -> str:
         return pet.settings.chosen_model
@@ -157,7 +157,7 @@ async def readyz(pet: Pet, response: Response) -> Readiness:
 
 
 async def _check(check: Callable[[], Awaitable[object]]) -> State:
-    """Return "ok" or "away". Anybody may call this, so only `hachi doctor` shows the reason."""
+    """Return "ok" or "away". Anybody may call this route, so only `hachi doctor` shows the reason."""
     try:
         async with asyncio.timeout(CHECK_TIMEOUT):
             await check()
@@ -168,7 +168,7 @@ async def _check(check: Callable[[], Awaitable[object]]) -> State:
 
 @router.get("/metrics", dependencies=[Depends(require_admin)], response_class=Response)
 async def metrics(pet: Pet, request: Request) -> Response:
-    """Return metrics for Prometheus, over everybody's data, without content or a person; for an admin's
+    """Return metrics for Prometheus about everybody's data, without content or names. Needs an admin's
     key."""
     statistics = pet.admin.statistics
     counts = await statistics.figures.totals(None) + await statistics.stored()

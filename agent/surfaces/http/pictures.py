@@ -1,6 +1,5 @@
-"""Take the pictures out of a body in JSON before it is parsed, so that parsing is quick.
-
-`agent.models.pictures` says what becomes of them.
+"""~ `agent.models.pictures` says what becomes of them. => `agent.models.pictures` describes what happens to
+them.
 """
 
 import asyncio
@@ -12,18 +11,18 @@ from agent.types.client import AN_IMAGE, ClientTurn, MessageItem
 from memory.process.spans import new_id
 
 MOST_WITHOUT = 4_000_000
-"""Bytes of a body in JSON beside its pictures."""
+"""Most bytes of a JSON body without its pictures."""
 MOST_PICTURES = 1_000
 SHORT = 10_000
-"""Bytes of a picture that stays where it is."""
+"""A picture of at most this many bytes stays in the body."""
 MAX_PICTURE = 25_000_000
-"""Bytes of a picture, which has a third more in base64."""
-_BEGIN = b'"data:image'  # and a slash, which some write with a backslash
+"""Most bytes of a picture; in base64 it is a third longer."""
+_BEGIN = b'"data:image'  # followed by a slash, which some clients escape with a backslash
 
 
 async def take_pictures(body: bytearray) -> tuple[bytes, dict[str, memoryview]]:
-    """Return a body in JSON with marks in place of its pictures, and these by their marks. Raises ApiError
-    for a body that is too long without them, or has too many."""
+    """Return a JSON body with marks in place of its pictures, and the pictures by mark. Raises ApiError if
+    the rest of the body is too long or there are too many pictures."""
     view, pictures, parts = memoryview(body), dict[str, memoryview](), list[memoryview]()
     copied, at, room, urls = 0, 0, MOST_WITHOUT, 0
     while (start := body.find(_BEGIN, at, at + room + len(_BEGIN))) >= 0:
@@ -31,7 +30,7 @@ async def take_pictures(body: bytearray) -> tuple[bytes, dict[str, memoryview]]:
         if urls > MOST_PICTURES:
             raise ApiError(400, "too_many_pictures", f"the body holds more than {MOST_PICTURES:,} pictures")
         end = body.find(b'"', start + 1)
-        # A quote after a backslash is inside a text that quotes a URL.
+        # A quote after a backslash belongs to a text that quotes a URL.
         if end < 0 or end - start <= SHORT or b"\\" in (body[start - 1 : start], body[end - 1 : end]):
             room, at = room - (start + 1 - at), start + 1
             continue
@@ -39,7 +38,7 @@ async def take_pictures(body: bytearray) -> tuple[bytes, dict[str, memoryview]]:
         pictures[mark] = view[start + 1 : end]
         parts += (view[copied : start + 1], memoryview(mark.encode()))
         room, copied, at = room - (start + 1 - at), end, end
-        await asyncio.sleep(0)  # a long one takes some milliseconds
+        await asyncio.sleep(0)  # one step can take some milliseconds, so let other requests run
     if len(body) - at > room:
         message = f"the body is longer than {MOST_WITHOUT:,} bytes without its pictures"
         raise ApiError(413, "too_large", message)
@@ -47,9 +46,9 @@ async def take_pictures(body: bytearray) -> tuple[bytes, dict[str, memoryview]]:
 
 
 def fitting(client: ClientTurn, *, as_text: bool) -> ClientTurn:
-    """Return it with the pictures that are not too large. Raises ApiError for a new one that is; one of an
-    earlier message is left out, or the chat, which brings it along each time, could not go on. `as_text` is
-    for a model that is not asked over HTTP."""
+    """Return the turn with the pictures that are small enough. A new one that is too large raises ApiError.
+    One of an earlier message is left out, because clients send it again each time and the chat could not go
+    on. `as_text`: the model is not called over HTTP."""
     taken = PICTURES.get()
 
     def shown(url: str) -> str:

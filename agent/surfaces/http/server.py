@@ -1,4 +1,5 @@
-"""Run uvicorn on a socket that Hachi opens, and further processes that accept connections on it."""
+"""Run uvicorn on a socket that Hachi opens, and worker processes that accept connections on the same
+socket."""
 
 import asyncio
 import errno
@@ -21,21 +22,21 @@ from agent.surfaces.signals import on_stop_signal
 log = logging.getLogger("hachi.serve")
 
 STOP_TIMEOUT = 30
-"""Seconds that responses in progress get when the server stops."""
+"""Seconds that responses in progress have to finish when the server stops."""
 KEEP_ALIVE = 75
-"""Seconds after which an idle connection is closed: longer than clients keep one, since a request that meets
-the end of its connection is lost."""
+"""Seconds before an idle connection is closed. Longer than clients keep one open, since a request that is
+sent while the connection closes is lost."""
 BACKLOG = 2_048
-"""Connections that wait to be accepted."""
+"""Most connections that wait to be accepted."""
 MAX_CONCURRENT = 1_000
-"""Concurrent connections and tasks; more get status 503."""
+"""Most concurrent connections and tasks; further ones get status 503."""
 AGAIN_SECONDS = 1.0
-"""Before a worker that ended by itself is started again."""
+"""Seconds before a worker that died is started again."""
 
 
 class Server(uvicorn.Server):
-    """Stops on a signal without raising it again, as uvicorn would: that would end the process before the
-    companion is closed."""
+    """A uvicorn server that stops on a signal. uvicorn would raise the signal again, which ends the process
+    before the companion is closed."""
 
     def capture_signals(self) -> AbstractContextManager[None]:  # type: ignore[override]
         return on_stop_signal(self.stop)
@@ -55,11 +56,11 @@ def is_loopback(host: str) -> bool:
 
 
 def listening(host: str, port: int, option: str = "--port") -> socket.socket:
-    """Return a listening socket. Raises BadInput, which names the option that set the port."""
+    """Return a listening socket. Raises BadInput, which names `option`, the option that set the port."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, address = found[0]
-        listener = socket.socket(family, kind, protocol)  # without protocol asyncio keeps Nagle's delay
+        listener = socket.socket(family, kind, protocol)  # without `protocol`, asyncio keeps Nagle's delay
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(address)
@@ -81,13 +82,13 @@ def address_of(listener: socket.socket) -> str:
 
 
 def server_of(app: Any) -> Server:
-    """Return a server, whose `serve(sockets=[listener])` ends after a signal or `stop()`."""
+    """Return a server. Its `serve(sockets=[listener])` returns after a signal or `stop()`."""
     config = uvicorn.Config(
         app,
         ws="none",
         lifespan="on",
         log_config=None,
-        access_log=False,  # no access log: addresses name people
+        access_log=False,  # access logs would name people, whose names are in addresses
         server_header=False,
         proxy_headers=False,
         limit_concurrency=MAX_CONCURRENT,
@@ -99,8 +100,8 @@ def server_of(app: Any) -> Server:
 
 @asynccontextmanager
 async def workers(count: int, listener: socket.socket) -> AsyncIterator[None]:
-    """Keep `count` processes beside this one. They end with the block, after their responses in progress, and
-    they end if this process is killed: each reads its stdin, whose other end is here."""
+    """Run `count` more processes during the block. At its end they finish the responses in progress. They
+    also end if this process is killed: each reads its stdin, whose other end is here."""
     keeping = [asyncio.create_task(_keep(listener.fileno())) for _ in range(count)]
     try:
         yield
@@ -127,10 +128,10 @@ async def _keep(listener: int) -> None:
 
 
 def inherited(listener: int) -> socket.socket:
-    """Return the socket that the first process listens on, and stop this one when that one has ended."""
+    """Return the socket of the first process, and stop this process when that one ends."""
 
     def watch() -> None:
-        os.read(0, 1)  # not sys.stdin, whose lock a thread may not hold while the process ends
+        os.read(0, 1)  # not sys.stdin: a thread may not hold its lock while the process ends
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=watch, daemon=True).start()

@@ -1,6 +1,6 @@
 """Serve MCP over HTTP, with the keys of the HTTP API.
 
-There are no sessions: each request shows its key, so a revoked key is refused at once, and any of several
+There are no sessions: each request sends its key. So a revoked key is refused at once, and any of several
 processes may answer.
 """
 
@@ -32,7 +32,7 @@ _identity: ContextVar[Identity] = ContextVar("identity")
 
 def app(pet: Companion, *, host: str = "127.0.0.1", loopback: bool, names: Sequence[str] = ()) -> Starlette:
     """Return an ASGI application over an open companion. `host` is its address and `names` are its other
-    names; with `loopback` no key is needed until the first one is made."""
+    names. With `loopback` no key is needed until the first one is created."""
     server = MemoryServer(pet, _identity.get)
     server.middleware.append(_act_for_caller)
     server.streamable_http_app(
@@ -62,7 +62,7 @@ class Authenticated:
 
 
 async def _act_for_caller(ctx: ServerRequestContext[Any, Request], call_next: CallNext) -> HandlerResult:
-    """MCP middleware that makes the tools act for the caller, in private."""
+    """Make the tools act for the caller, in private. This is MCP middleware."""
     assert ctx.request is not None, "every message comes over HTTP"
     caller: Caller = ctx.request.state.caller
     _identity.set(Identity(caller.user, operator=caller.key is None))
@@ -71,7 +71,8 @@ async def _act_for_caller(ctx: ServerRequestContext[Any, Request], call_next: Ca
 
 def allowed_names(host: str, loopback: bool, names: Sequence[str]) -> TransportSecuritySettings:
     """Return which `Host` and `Origin` headers to accept, against DNS rebinding. A server on all addresses
-    without `names` accepts any; there a key is always needed, which a foreign page does not have."""
+    without `names` accepts any. That is safe because it always needs a key, which a foreign page does not
+    have."""
     known = [*names, *([] if host in ALL_ADDRESSES else [host]), *(LOOPBACK_NAMES if loopback else ())]
     bracketed = sorted({f"[{name}]" if ":" in name and "[" not in name else name for name in known})
     hosts = [pattern for name in bracketed for pattern in (name, f"{name}:*")]

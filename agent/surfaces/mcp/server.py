@@ -1,6 +1,6 @@
 """Serve MCP on any transport: the tools, two prompts, and the resource `hachi://context`.
 
-A tool that fails answers with one line, marked as an error, so the calling agent can read it and correct the
+A failing tool answers with one line that is marked as an error, so that the calling agent can correct the
 call. Only an unknown tool, prompt or resource is a protocol error.
 """
 
@@ -40,7 +40,7 @@ INSTRUCTIONS = (
 
 
 class MemoryServer(MCPServer[Any]):
-    """Serves an open companion. `identity` returns whom a request acts for."""
+    """An MCP server over an open companion. `identity` returns whom a request acts for."""
 
     def __init__(self, pet: Companion, identity: Callable[[], Identity]) -> None:
         self._identity = identity
@@ -62,9 +62,9 @@ class MemoryServer(MCPServer[Any]):
                 _tool(self._tools.undo_forget, "Bring back what was forgotten"),
             ],
             subscriptions=False,
-            log_level="WARNING",  # the root logger's own default, which the SDK sets
+            log_level="WARNING",  # the SDK sets this as the root logger's level; WARNING is Python's default
         )
-        self.middleware.clear()  # the SDK's first one reports every call to OpenTelemetry
+        self.middleware.clear()  # removes the SDK's middleware, which reports every call to OpenTelemetry
         self.resource(
             "hachi://context",
             name="context",
@@ -89,7 +89,7 @@ class MemoryServer(MCPServer[Any]):
                 raise MCPError(INVALID_PARAMS, f"there is no tool {name[:80]!r}") from None
             line = TextContent(type="text", text=self._in_one_line(error.__cause__))
             return CallToolResult(content=[line], is_error=True)
-        if isinstance(result, CallToolResult):  # on one line: the indented JSON of the SDK costs tokens
+        if isinstance(result, CallToolResult):  # the SDK's indented JSON costs tokens
             data = json.dumps(result.structured_content, ensure_ascii=False)
             result.content = [TextContent(type="text", text=data)]
         return result
@@ -99,7 +99,7 @@ class MemoryServer(MCPServer[Any]):
     ) -> GetPromptResult | InputRequiredResult:
         try:
             return await super().get_prompt(name, arguments, context)
-        except ValueError as error:  # an unknown prompt, or arguments that are missing
+        except ValueError as error:  # an unknown prompt or a missing argument
             raise MCPError(INVALID_PARAMS, str(error).splitlines()[0]) from None
 
     async def serve(self, received: Any, sent: Any) -> None:
@@ -115,7 +115,7 @@ class MemoryServer(MCPServer[Any]):
         return json.dumps(known.to_json(), ensure_ascii=False)
 
     def _in_one_line(self, error: Exception) -> str:
-        """Return the error's message. Server faults are logged, and shown in full to an operator only."""
+        """Return the error's message. Server faults are logged; only an operator sees their full text."""
         if isinstance(error, ValidationError):
             faults = error.errors(include_url=False)
             return "; ".join(line_of(".".join(str(p)[:80] for p in one["loc"]), one) for one in faults)

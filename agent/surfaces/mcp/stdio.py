@@ -1,6 +1,6 @@
-"""Serve MCP on stdin and stdout, to a program that starts Hachi itself: one person, in one place.
+"""Serve MCP on stdin and stdout to the program that started Hachi, for one person in one place.
 
-Only the protocol is written to stdout: meanwhile everything else that is printed goes to stderr.
+Only the protocol is written to stdout; everything else that is printed goes to stderr.
 """
 
 import asyncio
@@ -22,11 +22,11 @@ from agent.surfaces.signals import on_stop_signal
 GRACE = 30.0
 """Seconds to answer the requests that arrived before stdin ended."""
 POLL = 0.05
-"""Seconds between two looks at the requests in progress."""
+"""Seconds between two checks of the requests in progress."""
 
 
 class Lines:
-    """Yields the lines of stdin, until the requests before its end are answered or `stop` is called. Its
+    """The lines of stdin, which end when all requests are answered after its end, or when `stop` is called.
     `count` is MCP middleware that counts the requests in progress."""
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class Lines:
         while not self._stopped and (line := await self._lines.get()):
             yield line
         idle, left = 0, GRACE / POLL
-        while idle < 2 and left > 0 and not self._stopped:  # a line just read has not been counted yet
+        while idle < 2 and left > 0 and not self._stopped:  # the last line may not be counted yet
             await asyncio.sleep(POLL)
             idle, left = 0 if self._requests else idle + 1, left - 1
 

@@ -44,18 +44,18 @@ from tools.memories import Author, OfKind, Since, Until
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Whom a request acts for, and where."""
+    """Whom a request acts for, and in which place."""
 
     user: str | None
-    """None is anonymous: no tool works."""
+    """None is anonymous: every tool refuses."""
     place: Place = PRIVATE
     operator: bool = False
-    """Whether they see the full text of a server fault."""
+    """Whether the caller sees the full text of a server fault."""
 
 
 class MemoryResult(TypedDict, total=False):
-    """A fact, the summary of a conversation, or an excerpt of one, whose lines that begin with ~ were not
-    found. Times are by the person's clock."""
+    """A fact, a summary of a conversation, or an excerpt of one. Lines of an excerpt that begin with ~ are
+    context around a match. Times are in the person's zone."""
 
     kind: Literal["memory", "summary", "messages"]
     at: str
@@ -69,7 +69,7 @@ class MemoryResult(TypedDict, total=False):
 
 
 class SearchResult(TypedDict, total=False):
-    """`newest` stands where nothing was found; `more` says how much else matches."""
+    """`newest` is present if nothing matched. `more` is how many further hits match."""
 
     memories: list[MemoryResult]
     newest: list[MemoryResult]
@@ -79,7 +79,7 @@ class SearchResult(TypedDict, total=False):
 
 
 class RememberResult(DecisionJson):
-    """`close` are similar memories that were left unchanged."""
+    """`close` are similar memories that were not changed."""
 
     close: list[NearJson]
 
@@ -184,7 +184,7 @@ class MemoryTools:
         """Search the documents that were added for looking things up: manuals, notes, policies. Best
         first."""
         found = await self.pet.documents.search(query, **self._scope(), limit=limit)
-        names = display_names(chunk.source for chunk in found)  # the rest of a path is the server's own
+        names = display_names(chunk.source for chunk in found)  # hides the server's directories
         return Passages(
             passages=[
                 replace(chunk, source=names[chunk.source], score=round(chunk.score, 2)) for chunk in found
@@ -236,7 +236,7 @@ class MemoryTools:
         return (await self.pet.people.context(**self._scope())).zone
 
     async def _memory(self, id: str) -> Memory:
-        """Return the memory. Raises the same NotFound for an unreadable one as for a missing one."""
+        """Return the memory. Raises the same NotFound for an unreadable memory as for a missing one."""
         try:
             return await self.pet.memories.get(id, **self._scope())
         except NotFound:

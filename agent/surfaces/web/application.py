@@ -1,4 +1,4 @@
-"""Build the ASGI application of the pages: a person's console with their traces, or traces alone."""
+"""Build the ASGI application of the pages: a person's console with their traces, or only traces."""
 
 import asyncio
 import logging
@@ -26,10 +26,10 @@ from memory.errors import NotFound
 log = logging.getLogger("hachi.traces.page")
 
 MAX_BODY = MAX_BYTES + 10_000
-"""Bytes: a document, in a form."""
+"""Most bytes of a body: a form with one document."""
 MAX_UNKNOWN_BODY = 4_096
-"""Bytes of a form that are read before a key is known: the one for a key, or what somebody typed whose visit
-has ended."""
+"""Most bytes of a form that are read before a key is known. That is the form for a key, or a text that was
+typed before the visit expired."""
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -51,12 +51,14 @@ def app(
     stopping: Callable[[], bool] = lambda: False,
     docs: bool = False,
 ) -> FastAPI:
-    """Return the pages over an open companion, which must stay open while it is served.
-
-    With a `person` it is the console: theirs while no key is needed, later that of the key's person. Without
-    one, the traces alone. `loopback` is for a server that only this machine can reach: it needs no key until
-    the first one is created. `stopping` tells live lists that the server is stopping. With `docs` the pages
-    link to `/docs`, which the server beside them answers.
+    """~ With a `person` it is the console: theirs while no key is needed, later that of the key's person.
+    Without one, the traces alone. `loopback` is for a server that only this machine can reach: it needs no
+    key until the first one is created. `stopping` tells live lists that the server is stopping. With `docs`
+    the pages link to `/docs`, which the server beside them answers. => With a `person` it is the console:
+    that person's while no key is needed, then that of the key's person. Without one it shows only traces.
+    `loopback`: only this machine can reach the server, so it needs no key until the first one is created.
+    `stopping` returns whether the server is stopping; live lists then end. `docs`: the pages link to `/docs`
+    of the HTTP API.
     """
     made = FastAPI(
         openapi_url=None,
@@ -70,8 +72,8 @@ def app(
     made.state.docs = docs
     pages = (talk.router, memory_pages.router) if person is not None else (traces_only,)
     for router in (*pages, trace_list.router, statistics.router, trace_page.router, _visits):
-        made.router.routes += router.routes  # as they are: see agent/surfaces/http/routes.py
-    made.mount("/static", StaticFiles(packages=[("agent.surfaces.web", "static")]))  # without a key
+        made.router.routes += router.routes  # added directly: see agent/surfaces/http/routes.py
+    made.mount("/static", StaticFiles(packages=[("agent.surfaces.web", "static")]))  # needs no key
     handlers: dict[type[Exception], Any] = {ApiError: _refused, HTTPException: _no_page}
     for kind, handler in (handlers | {HachiError: _fault}).items():
         made.add_exception_handler(kind, handler)
@@ -86,11 +88,12 @@ def app(
 
 
 def beside(api: ASGIApp, pages: FastAPI) -> ASGIApp:
-    """Return an application that answers the addresses of the console with `pages`, others with `api`."""
+    """Return an application that answers the addresses of the console with `pages`, and all others with
+    `api`."""
     console = {getattr(route, "path", "/").split("/")[1] for route in pages.router.routes}
 
     async def both(scope: Scope, receive: Receive, send: Send) -> None:
-        first = scope["path"].split("/")[1:2] if scope["type"] == "http" else []  # none in `OPTIONS *`
+        first = scope["path"].split("/")[1:2] if scope["type"] == "http" else []  # empty for `OPTIONS *`
         await (pages if console.issuperset(first or ["*"]) else api)(scope, receive, send)
 
     return both
@@ -109,7 +112,8 @@ _visits = APIRouter(dependencies=[Depends(require_own_page)])
 
 @_visits.post("/enter")
 async def enter(request: Request) -> Response:
-    """Begin a visit, by a link of the form, or with its key at the page of this site that it names."""
+    """Begin a visit, with the link or the key in the form. A key leads to the page of this site that the form
+    names."""
     visits: Visits = request.app.state.visits
     if link := await field_of(request, "link"):
         return await visits.follow(link, request)
@@ -123,7 +127,8 @@ async def enter(request: Request) -> Response:
 
 @_visits.get("/enter")
 async def show_link(request: Request, link: str = "") -> Response:
-    """Show whose pages a link opens, and the button that uses it: what previews links presses none."""
+    """Show whose pages a link opens, and the button that uses it up. Programs that preview links press no
+    button."""
     visits: Visits = request.app.state.visits
     user = (await visits.linked(link)).user
     here, whose = await visits.visiting(request), await _name_and_id(visits, user)
@@ -132,7 +137,7 @@ async def show_link(request: Request, link: str = "") -> Response:
 
 
 async def _name_and_id(visits: Visits, user: str) -> str:
-    """Return name and id where they differ: two people may have the same name."""
+    """Return the name, and the id if it differs, since two people may have the same name."""
     name = await visits.name_of(user)
     return name if name == user else f"{name} ({user})"
 
@@ -159,7 +164,7 @@ async def _add_headers(request: Request, answer: Callable[[Request], Awaitable[R
 
 
 async def _refused(request: Request, error: ApiError) -> HTMLResponse:
-    """Show what was refused, with the form for a key if one would help."""
+    """Show the refusal, with the form for a key if a key would help."""
     asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
     if request.method == "GET":
         back = asked if request.url.path not in ("/live", "/enter") else "/"
@@ -194,6 +199,6 @@ def _error(
     typed: Mapping[str, str] = MappingProxyType({}),
     back: str | None = None,
 ) -> HTMLResponse:
-    """Show an error; with the form for a key if that leads `back` to a page."""
+    """Show an error. With `back`, the page that a key leads to, it also shows the form for a key."""
     title = TITLES.get(status, "Refused") if back is None else "Log in"
     return page(request, "refused.html", status=status, title=title, message=message, typed=typed, back=back)

@@ -28,10 +28,10 @@ from memory.errors import NotFound
 from memory.records import ForgetCandidate, ForgetKind, Forgotten, Memory, MemoryUpdate, Message
 
 MOST_LISTED = 200
-"""Facts on a page."""
+"""Most facts on a page."""
 MOST_FOUND = 20
 MOST_FILES = 20
-"""In one upload."""
+"""Most files in one upload."""
 KINDS: tuple[ForgetKind, ...] = get_args(ForgetKind)
 
 router = APIRouter(dependencies=[Depends(require_visit)])
@@ -76,7 +76,7 @@ def _days_of(month: str) -> dict[str, Any]:
 
 @router.post("/keep")
 async def keep(here: Here) -> Response:
-    """Keep nothing of what the person says from now on, anywhere, or keep it again."""
+    """Set whether what the person says is stored, in all places."""
     await here.pet.people.keep(here.field("kept") == "yes", user=here.user)
     return go("/memories")
 
@@ -96,7 +96,7 @@ async def alias(here: Here) -> Response:
 
 @router.get("/memories/{id}")
 async def show(here: Here, id: str) -> Response:
-    """Show one fact. The address of a superseded one leads to the newer one."""
+    """Show one fact. The address of a superseded fact redirects to the newer one."""
     memories, user = here.pet.memories, here.user
     try:
         memory = await memories.get(id, user=user)
@@ -118,7 +118,7 @@ async def show(here: Here, id: str) -> Response:
 
 @router.post("/memories/{id}")
 async def correct(here: Here, id: str) -> Response:
-    """Replace the fact by what the person writes."""
+    """Replace the fact with the person's wording."""
     decision = await here.pet.memories.update(id, here.field("content"), user=here.user)
     return go(f"/memories/{decision.id or id}")
 
@@ -141,7 +141,7 @@ async def forget_message(here: Here, id: str) -> Response:
 
 @router.get("/forget")
 async def choose(here: Here) -> Response:
-    """Ask once more what of the things that a link names is to be forgotten."""
+    """Ask which of the candidates in a link is to be forgotten."""
     given = here.request.query_params
     asks = [(kind, id) for kind in KINDS for id in given.getlist(kind)]
     shown = await candidates(here.pet, here.user, asks, given.get("asked", ""))
@@ -151,7 +151,8 @@ async def choose(here: Here) -> Response:
 async def candidates(
     pet: Companion, user: str, asks: Iterable[Sequence[Any]], asked: str
 ) -> list[ForgetCandidate]:
-    """Return what of this can still be forgotten, with its cascade; the only fact, or only item, is sure."""
+    """Return the candidates that can still be forgotten, each with its cascade. A lone fact or item is marked
+    as certain."""
     found = list[ForgetCandidate]()
     for kind, id in asks:
         with suppress(NotFound):
@@ -162,8 +163,8 @@ async def candidates(
 
 @router.post("/forget")
 async def forget_chosen(here: Here) -> Response:
-    """Forget what the person chose of what they asked in words to forget, or of what a receipt offers; or
-    keep all that a reply asks about."""
+    """Forget the candidates that the person chose, from a request in words or from a receipt; or decline all
+    that a reply asks about."""
     if kept := here.field("keep"):
         await here.pet.conversations.keep_asked(kept, user=here.user)
         return go("/")
@@ -185,7 +186,7 @@ def receipts_page(here: PageRequest, receipts: Sequence[Forgotten]) -> Response:
 
 @router.get("/tasks")
 async def all_tasks(here: Here) -> Response:
-    """Show open tasks, or with `all` finished ones too."""
+    """Show open tasks; with `all` finished ones too."""
     everything = "all" in here.request.query_params
     tasks = await here.pet.tasks.list(user=here.user, done=everything)
     wanted, planned = (
@@ -204,14 +205,14 @@ async def all_tasks(here: Here) -> Response:
 
 @router.post("/check-ins")
 async def set_check_ins(here: Here) -> Response:
-    """Be asked how things went, or not."""
+    """Turn check-ins on or off."""
     await here.pet.check_ins.want(here.field("wanted") == "yes", user=here.user)
     return go("/tasks")
 
 
 @router.post("/tasks")
 async def add_task(here: Here) -> Response:
-    """Make a task, with a reminder where it is due at a time."""
+    """Create a task, with a reminder if it is due at a time."""
     await here.pet.people.note_zone(here.field("zone"), user=here.user)
     description, due = here.field("description"), here.field("due")
     await here.pet.tasks.update(description, user=here.user, due=due, alike=False)
@@ -244,7 +245,7 @@ async def all_documents(here: Here) -> Response:
 
 @router.post("/documents")
 async def add_document(here: Here) -> Response:
-    """Keep files, or a text, as documents of the person's own."""
+    """Add files or a text to the person's own documents."""
     async with here.request.form(max_files=MOST_FILES) as form:
         for file in form.getlist("file"):
             if isinstance(file, UploadFile) and file.filename:
@@ -273,11 +274,11 @@ class Provenance:
     turn: Summary | None
     """The trace of the turn in which they said it."""
     decision: tuple[str, str] | None
-    """The action when it was stated (add, merge, replace), and the reason."""
+    """The action when the fact was stated (add, merge, replace), and the reason."""
     steps: Sequence[MemoryUpdate]
-    """What it replaced, and what replaced that, oldest first."""
+    """What the fact replaced, and what replaced it, oldest first."""
     said: Mapping[str, Message]
-    """What the person said for a fact of the steps, by that fact's id."""
+    """The person's message for each fact of the steps, by the fact's id."""
 
 
 async def provenance_of(pet: Companion, memory: Memory, user: str) -> Provenance:
@@ -298,7 +299,7 @@ async def turn_of(pet: Companion, message: str, user: str) -> Summary | None:
 
 
 async def _own(pet: Companion, id: str | None, user: str) -> Message | None:
-    """Return the message, if it is the person's and not forgotten."""
+    """Return the message if the person wrote it and it is not forgotten."""
     try:
         return await pet.conversations.message(id, user=user) if id else None
     except NotFound:
@@ -306,7 +307,8 @@ async def _own(pet: Companion, id: str | None, user: str) -> Message | None:
 
 
 async def _decision(pet: Companion, turn: Summary, id: str) -> tuple[str, str] | None:
-    """Return the action and the reason that the turn, or the work after it, recorded for this memory."""
+    """Return the action and the reason that the turn, or the consolidation after it, recorded for this
+    memory."""
     try:
         found = await pet.traces.get_with_jobs(turn.id, pet.clock())
     except NotFound:

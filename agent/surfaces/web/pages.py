@@ -26,20 +26,20 @@ from memory.text import storable
 _PLAIN = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable("strikethrough").disable("image")
 _MARKDOWN = MarkdownIt("commonmark", _PLAIN.options).enable(["strikethrough", "table"]).disable("image")
 MAX_CELLS = 10_000
-"""Cells of tables in a text. Rows are filled up to the widest, so a short text could take minutes."""
+"""Most cells of tables in a text. Rows are padded to the widest row, so a short text could take minutes."""
 MOST_FIELDS = 1_000
-"""Of a form: to read a hundred thousand takes half a second."""
+"""Most fields of a form. A hundred thousand take half a second to read."""
 MAX_FORM = 1_000_000
-"""Characters of a form without files. The longest holds a document."""
+"""Most characters of a form without files. The longest form holds a document."""
 MAX_TEXT = 4_000
-"""Characters of one text on a page. The rest is behind a link."""
+"""Most characters of one text on a page. A link shows the rest."""
 _MATH = re.compile(
     r"(?P<code>(?P<fence>```|~~~).*?(?:(?P=fence)|\Z)|`[^`\n]+`)"
     r"|\$\$[^$]+\$\$|\\\[(?:(?!\\\[).)+?\\\]|\\\((?:(?!\\\().)+?\\\)|(?<![\w$])\$(?=\S)[^$\n`]+(?<=\S)\$(?![\w$])",
     re.DOTALL,
 )
-"""LaTeX as models write it, and code, in which it is none. An opening mark without an end is read up to the
-next one, so that no text takes longer than its length."""
+"""LaTeX as models write it, and code, in which nothing is LaTeX. An opening mark without an end is matched up
+to the next mark, so that matching takes linear time."""
 TIMES = {
     "hour": "%H:%M",
     "moment": "%d %b %H:%M:%S",
@@ -48,7 +48,7 @@ TIMES = {
     "due": "%a %d %b %Y %H:%M",
     "clock": "%A %d %B %Y, %H:%M:%S %Z",
 }
-"""Filters that show a time; `page.js` has the same forms."""
+"""Filters that show a time; `page.js` has the same formats."""
 STATUS_NAMES = {
     "ok": "ok",
     "tool_error": "tool failed",
@@ -91,7 +91,8 @@ def _harmless(value: Any) -> Any:
 
 
 def shown_time(form: str, time: datetime) -> Markup:
-    """Return the time in the visitor's zone; while that is unknown, `page.js` writes it in the browser's."""
+    """Return the time in the visitor's zone. While the zone is unknown, `page.js` shows it in the
+    browser's."""
     here = time.astimezone(ZONE.get())
     element = Markup('<time datetime="{}" title="{}"{}>{}</time>')
     anew = Markup("") if ZONE.get() else Markup(' data-form="{}"').format(form)
@@ -106,8 +107,8 @@ def cut(lines: Sequence[str]) -> tuple[str, int]:
 
 
 def markdown(text: str) -> Markup:
-    """Render what a model wrote. HTML in it stays text, LaTeX is shown as it is, no picture is fetched from
-    elsewhere. Each block runs in the direction of its own words."""
+    """Render a model's Markdown. HTML is shown as text and LaTeX as it is; pictures of other servers are not
+    loaded. Each block gets the text direction of its own words."""
     text = _MATH.sub(_as_code, text)
     lines = text.splitlines()
     cells = len(lines) * max((line.count("|") for line in lines), default=0)
@@ -115,13 +116,13 @@ def markdown(text: str) -> Markup:
     for token in tokens:
         if token.nesting == 1 and token.level == 0:
             token.attrSet("dir", "auto")
-        if align := token.attrs.pop("style", ""):  # the headers let no styles in
+        if align := token.attrs.pop("style", ""):  # the response's headers forbid inline styles
             token.attrSet("class", str(align).removeprefix("text-align:"))
     return Markup(_MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {}))
 
 
 def _as_code(found: re.Match[str]) -> str:
-    """Return LaTeX as code, on lines of its own if it has several; code as it is."""
+    """Return LaTeX as code, on lines of its own if it has several. Code stays as it is."""
     text = found[0]
     if found["code"] is not None:
         return text
@@ -146,28 +147,28 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
     return HTMLResponse(render(template, **about, **values), status)
 
 
-# What a visitor of the console asks for.
+# Fields in which a visitor of the console types.
 
 _TYPED = ("name", "content", "description", "due", "text", "person", "alias")
 
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """A request of the person whose console it is."""
+    """A request of the person whose console is shown."""
 
     request: Request
     pet: Companion
     user: str
     form: Mapping[str, Sequence[str]]
-    """The fields of the form, those left empty too."""
+    """The fields of the form, including empty ones."""
 
     def field(self, name: str) -> str:
-        """Return a field of the form, stripped; empty if it is not there."""
+        """Return a field of the form, stripped; empty if it is missing."""
         return _first(self.form, name)
 
     @property
     def searched(self) -> str:
-        """Return the text that the address searches for."""
+        """Return the search text in the address."""
         return self.request.query_params.get("text", "").strip()
 
     def page(self, template: str, **values: Any) -> HTMLResponse:
@@ -183,13 +184,13 @@ Here = Annotated[PageRequest, Depends(_asked)]
 
 
 def go(to: str) -> RedirectResponse:
-    """Lead to a page, once a form is done."""
+    """Redirect to a page after a form was handled."""
     return RedirectResponse(to, 303)
 
 
 async def form_of(request: Request) -> dict[str, list[str]]:
-    """Return the fields of the form, empty ones too; none of a form with files. Raises BadInput for more than
-    `MOST_FIELDS`, or `MAX_FORM` characters."""
+    """Return the fields of the form, including empty ones; no fields of a form with files. Raises BadInput
+    for more than `MOST_FIELDS` fields or `MAX_FORM` characters."""
     if "multipart" in request.headers.get("content-type", ""):
         return {}
     body = (await request.body()).decode("utf-8", "replace")
@@ -202,12 +203,12 @@ async def form_of(request: Request) -> dict[str, list[str]]:
 
 
 async def field_of(request: Request, name: str) -> str:
-    """Return a field of a form, stripped; empty if it is not there."""
+    """Return a field of a form, stripped; empty if it is missing."""
     return _first(await form_of(request), name)
 
 
 async def typed_in(request: Request) -> dict[str, str]:
-    """Return what a person typed into a form that was refused, so that the page can show it again."""
+    """Return the input of a form that was refused, so that the page can show it again."""
     if request.method != "POST" or request.url.path in ("/enter", "/leave"):
         return {}
     with suppress(BadInput):

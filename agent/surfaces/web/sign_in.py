@@ -1,15 +1,6 @@
-"""Admit visitors of the pages, and tell whose pages they see.
-
-Browsers enter a key in a form, which sets a cookie; other clients send it as a bearer token. Keys are checked
-as in the HTTP API: until the first key is created, a server that only this machine can reach needs none.
-
-A cookie is a token that names its key and is signed with what the database stores of that key, its digest. So
-every process on the database accepts it, also after a restart, and it ends with the key; nothing of the key
-is in it. A signed link (`agent.surfaces.links`) opens a person's own pages without a key, for an hour: to
-look at it shows a button, and only pressing that uses the link and sets the cookie.
-
-The console shows one person what is theirs. The traces alone show what everybody said, so they need an
-admin's key.
+"""~ The console shows one person what is theirs. The traces alone show what everybody said, so they need an
+admin's key. => The console shows one person their own data. The server of traces shows what everybody said,
+so it needs an admin's key.
 """
 
 from contextlib import suppress
@@ -40,39 +31,40 @@ from memory.sql.keys import Key, digest
 
 COOKIE = "hachi_traces"
 VISIT, LINK_VISIT = timedelta(hours=12), timedelta(hours=1)
-"""How long a cookie is valid: by a key, by a link."""
+"""How long a cookie is valid that was set by a key, and by a link."""
 ZONE: ContextVar[tzinfo | None] = ContextVar("zone", default=None)
-"""The visitor's time zone, as far as their profile tells it."""
+"""The visitor's time zone; None if their profile has none."""
 _VISITOR = "hachi.visitor"
-"""Where the scope of a request keeps who was admitted, or why nobody was."""
+"""Where the scope of a request stores the visitor, or the reason for refusing them."""
 
 
 class OtherKey(ApiError):
-    """Raised where another key, or a name beside it, would open the page."""
+    """Raised if another key, or a user's name with it, would open the page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
     user: str | None
-    """The person whose memory it is; None where only traces are shown."""
+    """The person whose memory is shown; None if only traces are."""
     admin: bool
     """Whether the traces of all people are shown."""
 
 
 class Visits:
     def __init__(self, pet: Companion, *, loopback: bool, person: str | None) -> None:
-        """`person` is who visits the console while no key is needed; None is for the traces alone."""
+        """`person` is the visitor of the console while no key is needed; None if only traces are served."""
         self._pet, self._person = pet, person
         self._authenticator = Authenticator(pet, per_minute=pet.settings.http_rate, loopback=loopback)
         self._keys = pet.admin.keys
         self._clock = pet.clock
 
     async def authorize(self, scope: Scope) -> str:
-        """Return what the body of a request is counted by. Raises ApiError."""
+        """Return the name under which the bytes of a request's body are counted. Raises ApiError."""
         return (await self.admit(scope)).user or ""
 
     async def admit(self, scope: Scope) -> Visitor:
-        """Return the request's visitor. Raises ApiError. A second call for the same request says the same."""
+        """Return the request's visitor. Raises ApiError. A second call for the same request has the same
+        result."""
         if _VISITOR not in scope:
             try:
                 scope[_VISITOR] = await self._admit(Request(scope))
@@ -93,7 +85,8 @@ class Visits:
         return self._visitor(self._acting(await self._checked(request, "")))
 
     def _acting(self, key: Key | None, name: str = "") -> Caller:
-        """Return whom a visit with this key acts for; `name` is for a service's. Raises ApiError."""
+        """Return whom a visit with this key acts for. `name` is the user that a service's key names. Raises
+        ApiError."""
         try:
             return self._authenticator.counted(key, Headers(), "" if key and key.user else name)
         except ApiError as error:
@@ -111,7 +104,7 @@ class Visits:
             self._keep(token, VISIT, request, response)
 
     async def linked(self, token: str) -> PageLink:
-        """Return what a link says. Raises ApiError if it is not valid."""
+        """Return the content of a link. Raises ApiError if it is not valid."""
         link = await read_link(self._pet, token) if self._person else None
         if link is None:
             message = "This link has expired; ask for another." if token else "A key opens this page."
@@ -119,10 +112,10 @@ class Visits:
         return link
 
     async def follow(self, token: str, request: Request) -> Response:
-        """Use a link: lead to its page, and set a cookie for its person. Raises ApiError."""
+        """Use up a link: redirect to its page, and set a cookie for its person. Raises ApiError."""
         link = await self.linked(token)
         response = RedirectResponse(link.page, 303)
-        if await self.visiting(request) == link.user:  # pressed twice, or here already
+        if await self.visiting(request) == link.user:  # pressed twice, or already signed in
             return response
         if not await use_link(self._pet, link):
             raise ApiError(401, "invalid_link", "This link has been used; ask for another.")
@@ -135,23 +128,23 @@ class Visits:
         return (await self._pet.components.transcript.speakers.names([user])).get(user, user)
 
     async def visiting(self, request: Request) -> str | None:
-        """Return whose pages the browser sees without a link; None for nobody's."""
+        """Return whose pages the browser may see without a link; None for nobody's."""
         with suppress(ApiError):
             return (await self.admit(request.scope)).user
         return None
 
     def _keep(self, token: str, lasting: timedelta, request: Request, response: Response) -> None:
-        """Set the cookie. It comes along from a link in another page, so that a form is answered only
-        to pages of this site (`refuse_other_site`). A header that anybody may send can only keep the cookie
-        from its own browser's plain connections."""
+        """Set the cookie. Browsers also send it when a link on another site is followed; forms are accepted
+        only from pages of this site (`refuse_other_site`). `x-forwarded-proto` can be forged, but that only
+        keeps the cookie from the forger's own plain connections."""
         age, console = int(lasting.total_seconds()), self._pet.settings.console_url or ""
         forwarded = request.headers.get("x-forwarded-proto", "")
         secure = any(one.startswith("https") for one in (request.url.scheme, forwarded, console))
         response.set_cookie(COOKIE, token, max_age=age, httponly=True, samesite="lax", secure=secure)
 
     async def _visit(self, cookie: str) -> tuple[Key | None, str] | None:
-        """Return the key and the name that a cookie was made for, no key for a link's; None if it is
-        not valid, or not any more."""
+        """Return the key and the name that a cookie was set for; the key is None for a link. None if the
+        cookie is not valid (any more)."""
         said = unverified(cookie)
         if "key" not in said:
             visit = await signed_by_person(self._pet, cookie, COOKIE) if self._person else None

@@ -13,17 +13,17 @@ from agent.tracing.store.stats import GROUPS, stats_of
 
 USUAL = timedelta(days=30)
 CHARTS = {"turns": "Turns", "errors": "Errors", "p95": "Seconds, p95", "cost": "Cost"}
-"""What is drawn by day."""
+"""The charts: a figure by day, with its title."""
 WIDTH, HEIGHT = 600.0, 60.0
 FEWEST = 30
-"""So many days have room at least, so that a bar is not as wide as the page."""
+"""The fewest days that a chart has room for, so that one day's bar does not fill the page."""
 
 router = APIRouter(dependencies=[Depends(require_visit)])
 
 
 @router.get("/statistics")
 async def statistics(request: Request) -> HTMLResponse:
-    """Show the statistics since `?since=7d`: everybody's for an admin, else the visitor's."""
+    """Show the statistics since `?since=7d`: everybody's for an admin, else the visitor's own."""
     pet, visitor = request.app.state.pet, visitor_of(request)
     written = request.query_params.get("since", "").strip()
     since = read_since(written, pet.clock()) if written else pet.clock() - USUAL
@@ -44,7 +44,7 @@ async def statistics(request: Request) -> HTMLResponse:
 
 
 def _bars(days: dict[str, dict[str, Any]], name: str) -> list[tuple[float, float, float, str]]:
-    """Return left, width and height of a bar for each day, and what it says; empty if there is nothing."""
+    """Return left, width, height and label of a bar for each day; empty if there is nothing."""
     values = {day: float(counted[name] or 0) for day, counted in days.items()}
     most, step = max(values.values(), default=0.0), WIDTH / max(FEWEST, len(values))
     return [

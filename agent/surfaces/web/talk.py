@@ -1,4 +1,4 @@
-"""Show the conversation, and the answer as it is written."""
+"""Show the conversation, and the answer as it arrives."""
 
 import json
 from collections import defaultdict
@@ -22,17 +22,17 @@ from memory.records import Conversation
 MESSAGES_SHOWN = 40
 """Messages of a conversation on a page."""
 LEARNED = 1_000
-"""The newest facts of the time of the shown messages, among which theirs are looked for."""
+"""How many of the newest facts are read to find those learned from the messages on the page."""
 CONVERSATIONS = 50
-"""Conversations on a page."""
+"""Most conversations on their page."""
 BESIDE = 12
-"""The newest ones, beside another."""
+"""Most conversations in the list next to another one."""
 PAUSE = 0.05
-"""Seconds between two pieces of an answer at least: each is the whole text so far."""
+"""Least seconds between two updates of an answer, since each sends the whole text so far."""
 PAUSE_RATIO = 10
-"""The pause as a multiple of the time that it took to render the piece: others are served meanwhile."""
+"""The pause as a multiple of the time that rendering took, so that other requests are served meanwhile."""
 SETTLE = 10.0
-"""Seconds for which the page waits for what is learned from a message after its answer."""
+"""Most seconds after an answer that the page waits for what is learned from its message."""
 
 router = APIRouter(dependencies=[Depends(require_visit)])
 
@@ -49,7 +49,8 @@ async def talk(here: Here) -> Response:
 
 @router.post("/talk")
 async def say(here: Here) -> Response:
-    """Take a turn: as a stream of JSON lines for the script, else as the page with the answer."""
+    """Run a turn. The script gets a stream of JSON lines; without the script, the page with the answer is
+    shown."""
     text, pet, user = here.field("text"), here.pet, here.user
     await pet.people.note_zone(here.field("zone"), user=user)
     if "stream" in here.form:
@@ -61,7 +62,7 @@ async def say(here: Here) -> Response:
 
 @router.get("/conversations")
 async def conversations(here: Here) -> Response:
-    """Show all conversations, of every client, with their summaries."""
+    """Show the conversations of all clients, with their summaries."""
     cursor = here.request.query_params.get("cursor")
     found = await here.pet.conversations.list(user=here.user, limit=CONVERSATIONS, cursor=cursor)
     return here.page("console/conversations.html", found=found, own=_own(here))
@@ -69,7 +70,7 @@ async def conversations(here: Here) -> Response:
 
 @router.get("/conversations/{id:path}")
 async def conversation(here: Here, id: str) -> Response:
-    """Show a conversation with its summary, from its newest messages back, or from before one of them."""
+    """Show a conversation with its summary: its newest messages, or those before a given message."""
     before = here.request.query_params.get("before")
     return await _page(here, await here.pet.conversations.get(id, user=here.user), before)
 
@@ -83,7 +84,7 @@ async def forget_conversation(here: Here) -> Response:
 
 @router.get("/messages/{id}/why")
 async def why(here: Here, id: str) -> Response:
-    """Lead to the trace of the turn that answered the message."""
+    """Redirect to the trace of the turn that answered the message."""
     turn = await turn_of(here.pet, id, here.user)
     if turn is None:
         raise NotFound("the trace of this turn is not kept")
@@ -103,8 +104,8 @@ async def _page(here: PageRequest, one: Conversation | None, before: str | None 
 
 
 async def _said(pet: Companion, user: str, conversation: str, before: str | None = None) -> dict[str, Any]:
-    """Return the messages of a conversation, oldest first, what was learned from each and what it asks to
-    forget, and the message before which the earlier ones are."""
+    """Return the messages of a conversation, oldest first, with what was learned from each and what each asks
+    to forget. Also returns the id to pass as `before` for earlier messages."""
     found = await pet.conversations.messages(
         user=user, limit=MESSAGES_SHOWN + 1, before=before, conversation=conversation
     )
@@ -122,8 +123,8 @@ async def _said(pet: Companion, user: str, conversation: str, before: str | None
 
 
 async def _answer(pet: Companion, user: str, text: str) -> AsyncIterator[str]:
-    """Yield the answer while it grows; then both messages as the page shows them, twice: at once, and with
-    what was learned from them."""
+    """Yield the answer as it grows. Then yield both messages as the page shows them, twice: at once, and
+    later with what was learned from them."""
     said, due = "", 0.0
     try:
         async with pet.stream(text, user=user) as stream:
@@ -141,7 +142,7 @@ async def _answer(pet: Companion, user: str, text: str) -> AsyncIterator[str]:
 
 
 async def _turn(pet: Companion, user: str, reply: Reply) -> str:
-    """Return the reply and the message before it, as the page shows them."""
+    """Return the reply and the message that it answers, as the page shows them."""
     said = await _said(pet, user, str(reply.conversation))
     end = next((at for at, one in enumerate(said["messages"], 1) if one.id == reply.message_id), 0)
     said["messages"] = said["messages"][max(0, end - 2) : end]

@@ -10,18 +10,18 @@ from agent.tracing.trace import Trace
 WIDTH = 1_000.0
 """The full width of a bar's drawing, in its own units."""
 MIN_BAR = 4.0
-"""The minimum width of a bar, so that it stays visible."""
+"""The minimum width of a bar, in the same units, so that it stays visible."""
 MAX_ROWS = 400
-"""Rows of one trace on a page."""
+"""Most rows of one trace on a page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     address: str
-    """``trace.span``: the number of the trace on the page, and of the span in the order of their start."""
+    """``trace.span``: the number of the trace on the page, and the number of the span by start time."""
     node: Node
     branch: str
-    """The tree's lines before the text."""
+    """The lines of the tree that are drawn before the text."""
     left: float
     width: float
     """The width of its bar, in units of `WIDTH`."""
@@ -31,7 +31,7 @@ class Row:
 class SpanTree:
     trace: Trace
     number: int
-    """0 is the trace itself; other numbers are its background jobs."""
+    """0 is the trace itself; background jobs have higher numbers."""
     length: float
     """Seconds that the whole width represents."""
     rows: Sequence[Row]
@@ -59,7 +59,7 @@ def _row(address: str, node: Node, branch: str, length: float) -> Row:
 
 
 def _spans(node: Node, branch: str = "", below: str = "") -> Iterator[tuple[Node, str]]:
-    """Yield the nodes of spans, each with its branch."""
+    """Yield the spans, each with the lines of the tree before it."""
     yield node, branch
     inner = [one for one in node.nodes if one.span]
     for one in inner:

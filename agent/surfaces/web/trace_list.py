@@ -29,7 +29,7 @@ READERS: dict[str, Callable[[str], Any]] = {
     "failed": bool,
     "slower": read_seconds,
 }
-"""How the fields of the form become those of a TraceFilter."""
+"""How to parse the form's fields for a TraceFilter."""
 
 router = APIRouter(dependencies=[Depends(require_visit)])
 
@@ -44,7 +44,7 @@ class Query:
 
     @property
     def before(self) -> str | None:
-        """Return the id of the trace below which the page begins."""
+        """Return the id of the trace after which the page begins."""
         return self.fields.get("before")
 
     @property
@@ -52,14 +52,14 @@ class Query:
         return any(name != "before" for name in self.fields)
 
     def address(self, path: str = "/traces", **changes: str | None) -> str:
-        """Return the address with changed fields. It begins at the newest trace again."""
+        """Return the address with changed fields. It starts at the newest trace again."""
         fields = {**self.fields, "before": None, **changes}
         given = {name: value for name, value in fields.items() if value}
         return f"{path}?{urlencode(given, errors='replace')}" if given else path
 
 
 def read_query(parameters: Mapping[str, str], now: datetime, visitor: Visitor) -> Query:
-    """Parse the parameters. Only an admin sees the traces of others. Raises BadInput."""
+    """Parse the parameters. Only an admin may see other people's traces. Raises BadInput."""
     fields = _fields(parameters)
     read = {name: READERS[name](value) for name, value in fields.items() if name in READERS}
     since = read_since(fields["since"], now) if "since" in fields else None
@@ -76,7 +76,7 @@ def _fields(parameters: Mapping[str, str]) -> dict[str, str]:
 
 @router.get("/traces")
 async def newest(request: Request) -> HTMLResponse:
-    """Show traces, newest first; for filters that cannot be read, the form with the error."""
+    """Show traces, newest first; for invalid filters, the form with the error."""
     now = request.app.state.clock()
     wrong, status = "", 200
     try:
@@ -89,8 +89,8 @@ async def newest(request: Request) -> HTMLResponse:
 
 
 async def _page_of(traces: Traces, query: Query, now: datetime) -> tuple[list[Summary], str | None]:
-    """Return the page's traces and the id below which the next page begins. The store filters apparent
-    failures after it has counted rows, so this requests twice as many."""
+    """Return the page's traces and the id after which the next page begins. The store limits the rows before
+    it filters apparent failures, so this requests twice as many."""
     most = 2 * PAGE if query.filter.failed else PAGE + 1
     found = await traces.list(query.filter, now, most, before=query.before)
     return found[:PAGE], found[PAGE - 1].id if len(found) > PAGE else None
@@ -98,7 +98,7 @@ async def _page_of(traces: Traces, query: Query, now: datetime) -> tuple[list[Su
 
 @router.get("/live")
 async def live(request: Request) -> EventSourceResponse:
-    """Stream each trace that begins or changes, as a row of the list."""
+    """Stream each new or changed trace, as a row of the list."""
     state = request.app.state
     query = read_query(request.query_params, state.clock(), visitor_of(request))
     return EventSourceResponse(live_rows(state.traces, query, state.clock, state.stopping))
@@ -108,7 +108,7 @@ async def live_rows(
     traces: Traces, query: Query, clock: Callable[[], datetime], stopping: Callable[[], bool]
 ) -> AsyncIterator[ServerSentEvent]:
     ready = False
-    with suppress(HachiError):  # the stream ends, and the browser connects again by itself
+    with suppress(HachiError):  # the stream ends and the browser reconnects by itself
         async for changed in follow(traces, query.filter, clock, lambda one: one, stopping):
             for one in changed if ready else ():
                 row = render("row.html", query=query, one=one, fresh=True)

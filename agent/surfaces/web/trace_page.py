@@ -25,7 +25,7 @@ FIRST = "0.0"
 """The root span of the trace itself."""
 FROM_PLACES = "this trace shows what others said elsewhere; whoever runs this server can open it"
 MAX_DIFFERENCES = 100
-"""Differences on a page."""
+"""Most differences on a page."""
 
 router = APIRouter(dependencies=[Depends(require_visit)])
 
@@ -85,19 +85,19 @@ async def show(request: Request, whole: Whole, trees: Trees, chosen: Chosen) -> 
 
 @router.get("/traces/{id}/pane")
 async def show_pane(request: Request, whole: Whole, chosen: Chosen) -> HTMLResponse:
-    """Return the pane alone, for scripts that replace it."""
+    """Return only the pane, for scripts that replace it."""
     return page(request, "pane.html", trace=whole.trace, chosen=chosen)
 
 
 @router.get("/traces/{id}/text")
 async def span_as_text(chosen: Chosen) -> Response:
-    """Return the chosen span and all below it as text, uncut."""
+    """Return the chosen span and its descendants as text, uncut."""
     return _text("\n".join(map(str, drawn(chosen.node))))
 
 
 @router.get("/traces/{id}/value")
 async def span_as_json(chosen: Chosen) -> Response:
-    """Return the chosen span and all below it as JSON."""
+    """Return the chosen span and its descendants as JSON."""
     return _json(span_json(chosen.node.span) if chosen.node.span else {})
 
 
@@ -115,7 +115,7 @@ async def as_markdown(whole: Whole) -> Response:
 
 @router.get("/traces/{id}/why")
 async def why_given(request: Request, whole: Whole, text: str = "") -> HTMLResponse:
-    """Explain why the model was given memories that match `?text=…`, or was not."""
+    """Explain why memories that match `?text=…` were in the prompt, or were not."""
     pet, visitor, text, wrong = request.app.state.pet, visitor_of(request), text.strip()[:500], ""
     asked = Question(pet.clock(), None if visitor.admin else visitor.user, whole.trace)
     try:
@@ -127,7 +127,7 @@ async def why_given(request: Request, whole: Whole, text: str = "") -> HTMLRespo
 
 @router.post("/traces/{id}/replay")
 async def replay_turn(request: Request, whole: Whole) -> HTMLResponse:
-    """Replay the turn, and show beside it what went otherwise. One at a time."""
+    """Replay the turn, and show what differs. Replays run one at a time."""
     from agent.replay.replay import replay
 
     async with request.app.state.test_lock:
@@ -137,17 +137,17 @@ async def replay_turn(request: Request, whole: Whole) -> HTMLResponse:
 
 @router.post("/traces/{id}/test")
 async def as_test(request: Request, whole: Whole) -> Response:
-    """What `hachi traces to-test` writes; with `file` in the form, that file as a download."""
+    """Show what `hachi traces to-test` writes; with `file` in the form, download that file."""
     from agent.replay.testing import make_test
 
     name = await field_of(request, "file")
-    async with request.app.state.test_lock:  # each searches again: one at a time
+    async with request.app.state.test_lock:  # each test runs searches, so one at a time
         files = await make_test(whole)
     if not name:
         return page(request, "test.html", trace=whole.trace, summary=whole.trace.summary, files=files)
     if name not in files:
         raise NotFound(f"there is no file {name[:100]!r} for this trace")
-    headers = {"content-disposition": f'attachment; filename="{name}"'}  # made of the id alone
+    headers = {"content-disposition": f'attachment; filename="{name}"'}  # safe: consists of the id alone
     return Response(files[name].encode("utf-8", "replace"), 200, headers, "application/octet-stream")
 
 

@@ -1,4 +1,4 @@
-"""Compare two texts word by word, with a little of the text around each difference."""
+"""Compare two texts word by word, and show a little text around each difference."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -10,9 +10,9 @@ from rapidfuzz.distance import Indel
 CONTEXT = 120
 """Characters of equal text shown before and after a change."""
 MAX_PIECE = 3_000
-"""Characters of one piece that are shown."""
+"""Most characters of one piece that are shown."""
 MAX_BY_WORD = 16_000
-"""Characters of both texts that are compared word by word; longer ones line by line."""
+"""Most characters of both texts that are compared word by word; longer texts are compared line by line."""
 
 _WORD, _LINE = re.compile(r"\w+|\s+|[^\w\s]"), re.compile(r".*\n|.+")
 Span = tuple[bool, str]
@@ -43,7 +43,7 @@ def word_diff(before: str, after: str) -> WordDiff:
 
 
 def _pieces(spans: Sequence[Span]) -> Iterator[Piece]:
-    """Yield what differs, and of what is the same the ends beside it."""
+    """Yield the differences, and of equal texts only the ends next to a difference."""
     spans = [one for one in spans if one[1]]
     for place, (same, text) in enumerate(spans):
         if not same:

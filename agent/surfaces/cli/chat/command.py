@@ -1,4 +1,4 @@
-"""`hachi chat`: talk at a terminal (`terminal.py`), or read one message a line."""
+"""`hachi chat`: talk at a terminal (`terminal.py`), or read one message a line from stdin."""
 
 import asyncio
 import sys
@@ -27,8 +27,8 @@ ANNOUNCEMENT = (
     "Run `hachi setup` for a real one."
 )
 SETTLE_TIMEOUT = 5.0
-"""Seconds that the background work of a turn may delay the next line. What is left goes on beside it, or at
-the next start."""
+"""Most seconds that the next line waits for the background work of a turn. Unfinished work goes on meanwhile,
+or at the next start."""
 
 
 @with_session
@@ -41,8 +41,8 @@ async def chat(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object a turn.")] = False,
 ) -> None:
-    """Talk with Hachi. Input that is no terminal is read one message or command a line, such as /memories;
-    where Hachi asks what to forget, the next line may be the answer: y, n, or numbers of the list."""
+    """Talk with Hachi. Input that is no terminal is read one message or command a line, such as /memories. If
+    Hachi asks what to forget, the next line may answer: y, n, or numbers of the list."""
     session.settings().chosen_model  # noqa: B018 - raises before anything is typed
     at_terminal = not json and sys.stdout.isatty()
     done = True
@@ -56,7 +56,7 @@ async def chat(
             return
         turn = _Turn(pet, user, place, json=json, streamed=at_terminal)
         talk = Conversation(pet, user, place, turn.take, _print_receipts if json else None)
-        if talk.for_people and message is None:  # the next line can answer
+        if talk.for_people and message is None:  # a next line can be the answer
             turn.confirm = talk.propose
         async for line in stdin_lines() if message is None else _once(message):
             if ends(line) and message is None and not json:
@@ -65,7 +65,7 @@ async def chat(
                 if message is not None or line.strip():
                     await talk.take(line)
             except BrokenPipeError:
-                await pet.settle(SETTLE_TIMEOUT, hurry=False)  # nobody reads any more, but the turn is kept
+                await pet.settle(SETTLE_TIMEOUT, hurry=False)  # nobody reads the output; the turn is stored
                 raise
             except Exception as error:  # the next turn may succeed
                 done = False
@@ -83,14 +83,14 @@ async def _once(message: str) -> AsyncIterator[str]:
 async def stdin_lines() -> AsyncIterator[str]:
     """Yield the lines of stdin. Raises OSError.
 
-    A daemon thread reads, because a pipe may stay silent for ever, through a buffer of our own: the
-    interpreter, when it exits, waits for the lock of Python's."""
+    A daemon thread reads them, because a pipe may stay silent for ever. It uses a buffer of its own: at exit
+    the interpreter waits for the lock of Python's buffer."""
     loop = asyncio.get_running_loop()
     lines: asyncio.Queue[str | OSError | None] = asyncio.Queue()
 
     def read() -> None:
         end: OSError | None = None
-        with suppress(RuntimeError):  # the loop has ended
+        with suppress(RuntimeError):  # the loop is closed
             try:
                 text = open(  # noqa: SIM115 - closes nothing
                     sys.stdin.fileno(), encoding="utf-8", errors="replace", newline="\n", closefd=False
@@ -117,7 +117,7 @@ class _Turn:
         self.confirm: Confirm | None = None
 
     async def take(self, text: str) -> "Reply":
-        """Take a turn with its background work, and print the reply."""
+        """Run a turn with its background work, and print the reply."""
         pet, json = self._pet, self._json
         if self._streamed:
             from agent.surfaces.cli.chat.markdown import print_turn

@@ -1,5 +1,5 @@
-"""Take each line of a chat: as a message, a command such as `/memories`, or the answer to what is to be
-forgotten, or whether a call is to be run."""
+"""Handle each line of a chat: a message, a command such as `/memories`, or the answer to a question: what to
+forget, or whether to run a call."""
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
@@ -31,7 +31,7 @@ QUESTION = "Forget it? Say y, n or its numbers with the next line."
 WHICH = "Forget which? Say n or its numbers with the next line."
 YES, NO = frozenset({"y", "yes"}), frozenset({"n", "no"})
 MOST_SHOWN = 20
-"""Facts that `/memories` shows; `hachi memories list` shows all."""
+"""Most facts that `/memories` shows; `hachi memories list` shows all."""
 _COMMAND = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.DOTALL)
 HELP = """\
 /memories [WORDS]  what is remembered of you here
@@ -48,7 +48,7 @@ def ends(line: str) -> bool:
 
 
 def chosen(answer: str, candidates: Sequence[ForgetCandidate]) -> list[ForgetCandidate]:
-    """Return the candidates that the answer names: those that are sure for "y" and "yes", else those with its
+    """Return the candidates that the answer chooses: for "y" and "yes" the certain ones, else those with its
     numbers."""
     if answer.strip().lower() in YES:
         return [candidate for candidate in candidates if candidate.sure]
@@ -57,7 +57,7 @@ def chosen(answer: str, candidates: Sequence[ForgetCandidate]) -> list[ForgetCan
 
 
 def is_answer(line: str, candidates: Sequence[ForgetCandidate]) -> bool:
-    """Return whether a line is yes, no, or nothing but numbers of candidates."""
+    """Return whether a line is yes, no, or only numbers of candidates."""
     text = line.strip().lower()
     numbers = re.split(r"[,\s]+", text)
     return text in YES | NO or {str(at) for at in range(1, len(candidates) + 1)}.issuperset(numbers)
@@ -69,13 +69,13 @@ class Conversation:
     user: str
     place: str
     turn: Callable[[str], Awaitable["Reply"]]
-    """Take a turn and show the reply."""
+    """Runs a turn and shows the reply."""
     tell: Callable[[Sequence[Forgotten]], object] | None = None
-    """Show receipts; None shows them to people."""
+    """Shows receipts; None prints them for people."""
     asked: tuple[ForgetCandidate, ...] = ()
-    """What the next line may say to forget."""
+    """The candidates that the next line may choose to forget."""
     proposed: "tuple[ProposedCall, ...]" = ()
-    """The calls that the next line may agree to."""
+    """The calls that the next line may confirm."""
     last_trace: str | None = None
 
     @property
@@ -83,7 +83,7 @@ class Conversation:
         return self.tell is None
 
     async def take(self, line: str) -> None:
-        """Take one line. Raises BadInput for a command that does not exist, and what a turn raises."""
+        """Handle one line. Raises BadInput for an unknown command, and whatever a turn raises."""
         asked, self.asked = self.asked, ()
         proposed, self.proposed = self.proposed, ()
         command = _COMMAND.fullmatch(line.strip())
@@ -110,7 +110,7 @@ class Conversation:
             raise BadInput(f"there is no /{name}; /help lists what there is")
 
     async def propose(self, call: "ProposedCall") -> None:
-        """Ask with the next line whether to run a call."""
+        """Ask whether to run a call. The next line is the answer."""
         self.proposed = (*self.proposed, call)
 
     async def _run(self, calls: "Sequence[ProposedCall]") -> None:
@@ -122,7 +122,7 @@ class Conversation:
             print("(Nothing is run.)", flush=True)
 
     def _ask(self, candidates: tuple[ForgetCandidate, ...]) -> None:
-        """Show what the person may mean; the next line may name what of it."""
+        """Show the candidates to forget. The next line may choose from them."""
         self.asked = candidates
         if not self.for_people:
             return
@@ -144,7 +144,7 @@ class Conversation:
         print("\n".join(texts) or NOTHING_FORGOTTEN, flush=True)
 
     def end(self) -> None:
-        """Show the commands that forget what nobody has confirmed."""
+        """Show the commands for the candidates that nobody has confirmed."""
         if self.asked and self.for_people:
             commands = [plain(forget_command(candidate)) for candidate in self.asked]
             print(NOTHING_FORGOTTEN, *commands, sep="\n")

@@ -1,4 +1,4 @@
-"""Show Markdown at a terminal while it is written."""
+"""Show Markdown at a terminal as it arrives."""
 
 from typing import TYPE_CHECKING
 
@@ -22,10 +22,10 @@ _PARSER = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "ta
 async def print_turn(
     pet: "Companion", text: str, user: str, place: str, confirm: "Confirm | None" = None, *, prefix: str = ""
 ) -> "Reply":
-    """Take a turn, and show the text while it is written. Returns the reply.
+    """Run a turn, and show the text as it arrives. Returns the reply.
 
-    A spinner turns until the text begins; then the last block is redrawn as it grows, and those before it
-    stay."""
+    A spinner shows until the text begins. Then the last block is redrawn as it grows; earlier blocks do not
+    change."""
     shown, begun = "", False
     with Live(Spinner("dots", "thinking"), console=Console(), refresh_per_second=12) as live:
         async with pet.stream(text, user=user, place=place, confirm=confirm) as stream:

@@ -1,4 +1,4 @@
-"""Talk at a terminal: a prompt with history, a spinner, then the text while it is written."""
+"""Talk at a terminal: a prompt with history, a spinner, then the text as it arrives."""
 
 import asyncio
 import signal
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 async def converse(pet: "Companion", session: Session, user: str, place: str) -> None:
-    """Talk until Ctrl-D or `exit`. A turn that fails is reported in one line and does not end it."""
+    """Talk until Ctrl-D or `exit`. An error in a turn is reported in one line and the chat goes on."""
     settings = pet.settings
     model = "the offline stand-in" if settings.offline else settings.chosen_model
     print(f"Hachi, with {model}. What is remembered is in {settings.home}.")
@@ -45,7 +45,8 @@ async def converse(pet: "Companion", session: Session, user: str, place: str) ->
     loading: list[asyncio.Task[Runtime]] = []
 
     def load(_: object) -> None:
-        """Load the runtime while the person types: it takes seconds. A turn loads it if this fails."""
+        """Load the runtime while the person types, since that takes seconds. If it fails, the next turn loads
+        it."""
         if not loading:
             loading.append(asyncio.create_task(pet.runtime()))
 
@@ -58,7 +59,7 @@ async def converse(pet: "Companion", session: Session, user: str, place: str) ->
                 with patch_stdout():
                     text = await prompt.prompt_async(f"{user}: ")
             except KeyboardInterrupt:
-                continue  # what was being typed is dropped
+                continue  # drops the line that was being typed
             except EOFError:
                 return
             if ends(text):
@@ -68,7 +69,7 @@ async def converse(pet: "Companion", session: Session, user: str, place: str) ->
                     await talk.take(text)
             except asyncio.CancelledError:
                 print("(stopped)")
-            except Exception as error:  # is reported and does not end the chat
+            except Exception as error:  # reported; the chat goes on
                 session.report(error)
     finally:
         unregister()
@@ -78,7 +79,7 @@ async def converse(pet: "Companion", session: Session, user: str, place: str) ->
 
 
 def _keys() -> KeyBindings:
-    """Return the keys: Enter sends, also several lines; Alt-Enter begins a new one."""
+    """Return the key bindings: Enter sends, also several lines; Alt-Enter starts a new line."""
     keys = KeyBindings()
     keys.add("enter")(lambda event: event.current_buffer.validate_and_handle())
     keys.add("escape", "enter")(lambda event: event.current_buffer.insert_text("\n"))
@@ -91,7 +92,7 @@ async def _ring(_: Reminder, text: str) -> bool:
 
 
 class ChatHistory(FileHistory):
-    """Stores what was typed for the next chat. If the file cannot be used, chat goes on without it."""
+    """The lines typed in earlier chats. If the file cannot be used, the chat works without it."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(str(path))

@@ -1,4 +1,4 @@
-"""Check each part for `hachi doctor` by itself, so that one that fails hides no other."""
+"""Check each part for `hachi doctor` separately, so that a failing check hides no other."""
 
 import asyncio
 import shutil
@@ -23,22 +23,23 @@ if TYPE_CHECKING:
 CHECK_TIMEOUT = 10
 """Seconds for one check."""
 OPEN_TIMEOUT = 30
-"""Seconds for opening the database."""
+"""Seconds that opening the database may take."""
 BUNDLED_DIMENSION, MESSAGE_BYTES = 256, 2_000
-"""Of the bundled embedder, and what a message takes in the index at least."""
+"""Dimension of the bundled embedder, and the fewest bytes that a message takes in the index."""
 LEAST_FREE = 200_000_000
-"""Bytes. With less room on the disk, something is about to fail."""
+"""Bytes that should be free on the disk. With less, writes will soon fail."""
 PURGE_LATE = timedelta(hours=1)
-"""After the time to undo a forgetting. A process of Hachi deletes what is due once a minute."""
+"""How long a purge may be overdue after the time to undo a forgetting. Hachi deletes what is due once a
+minute."""
 FILES_SHOWN = ("hachi.db", "hachi.db-wal", "hachi.log")
-"""What in the data folder is shown with its size."""
+"""Files of the data folder whose size is shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
     name: str
     ok: bool | None
-    """None if it was not checked."""
+    """None if the check was not made."""
     detail: str
 
 
@@ -48,7 +49,8 @@ class Unchecked(Exception):
 
 @dataclass
 class Checkup:
-    """Holds what the checks open. A check returns a line, or an empty text where it does not apply."""
+    """The checks, and the resources that they open. A check returns a line, or an empty text if it does not
+    apply."""
 
     session: Session
     settings: "Settings"
@@ -83,12 +85,12 @@ class Checkup:
                     yield found
             for found in await self._mcp_servers():
                 yield found
-            yield await _run("model", self._model, None)  # HACHI_MODEL_TIMEOUT ends it
+            yield await _run("model", self._model, None)  # HACHI_MODEL_TIMEOUT limits this
 
     @property
     def _bundled(self) -> bool:
-        """Return whether the embedder and the index are in this process. They need no look: they are made of
-        the database whenever they do not fit it."""
+        """Return whether embedder and index run in this process. Then they need no check: the index is
+        rebuilt from the database when the two differ."""
         return self.settings.chosen_embedder == "bundled" and not self.settings.qdrant_url
 
     async def _sound(self) -> str:
@@ -113,7 +115,7 @@ class Checkup:
         return ""
 
     async def _work(self) -> str:
-        """Count the jobs. Raises MemoryFault where one was given up, crashes its process, or is late."""
+        """Count the jobs. Raises MemoryFault if a job was given up, crashes its process, or is late."""
         from agent.background.consolidation_budget import ConsolidationBudget
         from memory.sql.hidden import ended
         from memory.sql.jobs.job import SUSPECT
@@ -152,11 +154,11 @@ class Checkup:
         except EmbedderUnavailable:
             raise
         except HachiError:
-            raise Unchecked("not looked at") from None  # another check says what is wrong
+            raise Unchecked("not looked at") from None  # another check reports what is wrong
         return await self._pet.admin.health.embed()
 
     async def _index(self) -> str:
-        """Count the entries. Raises MemoryFault where a person has more messages than fit into the index."""
+        """Count the entries. Raises MemoryFault if a person has more messages than fit into the index."""
         if self._bundled:
             memory, messages = self.settings.index_memory * 1_000_000, self.counts.get("messages", 0)
             database = self._require_database()
@@ -181,7 +183,7 @@ class Checkup:
         return self._database
 
     async def _settings(self) -> str:
-        """Load the persona and the tools. Raises SettingsError for these, and for a misspelt setting."""
+        """Load the persona and the tools. Raises SettingsError if that fails or a setting is misspelt."""
         from agent.settings import misspelt
 
         if unread := misspelt():
@@ -199,7 +201,8 @@ class Checkup:
         return "tools: " + ", ".join(tool.name for tool in added if tool not in TOOLS)
 
     async def _mcp_servers(self) -> list[Check]:
-        """Connect to each server of the file, all at once, and say which tools it offers to whom."""
+        """Connect to all servers of the file at the same time, and say which tools each offers, and to
+        whom."""
         from agent.turn.mcp_servers.file import read_mcp_file
 
         try:
@@ -214,7 +217,7 @@ class Checkup:
         return await asyncio.gather(*(_run(f"mcp {one.name}", one.described, None) for one in servers))
 
     async def _disk(self) -> str:
-        """Measure the data folder. Raises MemoryFault where the disk is nearly full."""
+        """Measure the data folder. Raises MemoryFault if the disk is nearly full."""
         home, free = self.settings.home, shutil.disk_usage(self.settings.home).free
         files = [home / name for name in FILES_SHOWN if (home / name).exists()]
         parts = ", ".join(f"{file.name} {_megabytes(file.stat().st_size)}" for file in files)

@@ -25,7 +25,7 @@ async def migrate(
     session: Session,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="PostgreSQL has been backed up.")] = False,
 ) -> None:
-    """Make the database's tables, or bring those of an older version up to date."""
+    """Create the database's tables, or migrate those of an older version."""
     settings = session.settings()
     from memory.sql.engine import Database
 
@@ -40,7 +40,8 @@ async def migrate(
 
 @with_session
 async def backup(session: Session, path: Folder) -> None:
-    """Copy everything into a new folder, also while Hachi runs. The index is rebuilt, and not copied."""
+    """Copy everything into a new folder, also while Hachi runs. The index is not copied; a restore rebuilds
+    it."""
     from agent.services.transfer.backup import back_up
 
     number = await _copy(session.settings(), back_up, path)
@@ -49,9 +50,9 @@ async def backup(session: Session, path: Folder) -> None:
 
 @with_session
 async def restore(session: Session, path: Folder, yes: Yes = False) -> None:
-    """Bring a backup back into an empty data folder.
+    """Restore a backup into an empty data folder.
 
-    With --yes also over what is there. Nothing may run.
+    With --yes it replaces the data that is there. Stop every other Hachi first.
     """
     from agent.services.transfer.backup import restore
 
@@ -81,7 +82,7 @@ async def move(
 ) -> Output:
     """Move everything to another database, and compare both.
 
-    Nothing may run. An interrupted move goes on where it was.
+    Stop every other Hachi first. Run it again to continue an interrupted move.
     """
     settings = session.settings()
     if not settings.database_url and not (settings.home / "hachi.db").is_file():

@@ -24,9 +24,9 @@ async def doctor(
     all: Annotated[bool, typer.Option("--all", help="Show every setting.")] = False,
     call: Annotated[bool, typer.Option("--call", help="Call the model once, too.")] = False,
 ) -> Output:
-    """Show what is wrong, and what differs from the defaults.
+    """Show faults, and settings that differ from the defaults.
 
-    Exit 1 if something is wrong.
+    Exit 1 if there is a fault.
     """
     settings = session.settings()
     checkup = Checkup(session, settings, call)
@@ -43,7 +43,7 @@ async def doctor(
 
 
 def _configured(settings: "Settings") -> list[dict[str, Any]]:
-    """Return every setting, secrets masked, and where it is from: the environment, a file, or the default."""
+    """Return every setting, with secrets masked, and its source: the environment, a file, or the default."""
     from agent.settings import sources, variable_of
 
     found, read = [], sources()

@@ -1,4 +1,5 @@
-"""Ask the model's server what it has, and the model for one answer: for `hachi doctor` and `hachi setup`."""
+"""Ask the model's server which models it has, and the model for one answer; for `hachi doctor` and `hachi
+setup`."""
 
 import re
 import time
@@ -11,11 +12,11 @@ if TYPE_CHECKING:
     from agent.settings import Settings
 
 LIST_SECONDS = 5.0
-"""How long a server may take to list its models."""
+"""Seconds that a server may take to list its models."""
 
 
 async def model_listed(settings: "Settings") -> str:
-    """Say what the server tells of the model. Raises SettingsError where it does not list it."""
+    """Return what the server says about the model. Raises SettingsError if the server does not list it."""
     if file := settings.model_file:
         size = f"{file.stat().st_size / 1e6:,.1f} MB"
         return f"{settings.chosen_model}; {file}, {size}, is served from the first call on"
@@ -56,13 +57,13 @@ async def second_model_listed(settings: "Settings") -> str:
 
 
 def mask(text: str | None) -> str | None:
-    """Hide the name and password in an address, and its query. A SecretStr masks itself."""
+    """Hide the name, password and query of an address. A SecretStr masks itself."""
     text = text and re.sub(r"(?<=://)[^\s@?]*@", "…@", text)
     return text and re.sub(r"(://[^\s?]*\?)\S+", r"\1…", text)
 
 
 async def call_model(settings: "Settings") -> str:
-    """Make one real call of the model."""
+    """Call the model once."""
     import openai
     from agents.exceptions import AgentsException
 

@@ -1,4 +1,4 @@
-"""`hachi stats`, `purge`, `reindex`, `keys` and `jobs`: commands of the operator."""
+"""`hachi stats`, `purge`, `reindex`, `keys` and `jobs`: commands for the operator."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ keys = typer.Typer(help="Make and revoke the keys of `hachi serve`.", rich_marku
 jobs = typer.Typer(help="See the background work, and what of it was given up.", rich_markup_mode=None)
 
 MAX_ROWS = 10
-"""Subjects and days that `stats` shows; JSON has all."""
+"""Most subjects and days that `stats` shows; JSON has all."""
 LABELS = {
     "types": "type",
     "subjects": "subject",
@@ -94,7 +94,7 @@ def _count_rows(counts: dict[str, Any]) -> Iterator[list[str]]:
 
 @with_companion
 async def purge(pet: "Companion", dry_run: DryRun = False) -> Output:
-    """Delete what has expired, old traces, and what clean-up does not keep."""
+    """Delete what has expired, old traces, and what clean-up no longer needs."""
     items = await (pet.admin.preview_purge() if dry_run else _purge(pet))
     gone = [{**memory_json(one.memory), "reason": one.reason} for one in items]
     done = f"{'memory' if len(items) == 1 else 'memories'} {'would be ' if dry_run else ''}deleted"
@@ -120,7 +120,7 @@ async def _purge(pet: "Companion") -> "list[CleanupItem]":
 
 @with_companion
 async def reindex(pet: "Companion") -> None:
-    """Rebuild the index from the database, which stays as it is."""
+    """Rebuild the index from the database. The database does not change."""
     with progress_bar() as bar:
         task = bar.add_task("indexing", total=await pet.admin.rows_to_index())
         done = await pet.admin.reindex(lambda count: bar.advance(task, count))
@@ -138,7 +138,7 @@ async def create(
     user: Annotated[str | None, user_option(help="For that person alone.")] = None,
     admin: Annotated[bool, typer.Option("--admin", help="May also read metrics and traces.")] = False,
 ) -> Output:
-    """Make a key. It is shown once, and stored nowhere."""
+    """Create a key. It is shown once, and stored nowhere."""
     require(service != (user is not None), "give either --service, or --user NAME")
     key, secret = await pet.admin.keys.create(
         name, "service" if service else "user", user, admin, now=pet.clock()
@@ -163,7 +163,7 @@ async def list_keys(pet: "Companion") -> Output:
 @keys.command()
 @with_companion
 async def revoke(pet: "Companion", id: ShortId) -> None:
-    """End a key, at once and for good."""
+    """Revoke a key, at once and for good."""
     key = await pet.admin.keys.revoke(id, pet.clock())
     print(f"revoked {short(key.id)}: {key.name}")
 
@@ -174,7 +174,7 @@ async def list_jobs(
     pet: "Companion",
     given_up: Annotated[bool, typer.Option("--given-up", help="Only what is not tried any more.")] = False,
 ) -> Output:
-    """List the work that is not done, oldest first."""
+    """List the jobs that are not done, oldest first."""
     empty = "no work is given up" if given_up else "no work is waiting"
     return table_of(await pet.components.queue.listed(given_up=given_up), JOBS, empty=empty)
 
@@ -190,8 +190,8 @@ async def retry(
         ),
     ] = None,
 ) -> Output:
-    """Make work due now, as if it had never failed. A Hachi that runs takes it up within seconds, or else the
-    next one that starts."""
+    """Make jobs due now, and reset their failures. A running Hachi starts them within seconds; else the next
+    one does."""
     work, now = pet.components.queue, pet.clock()
     chosen = [await work.named(id)] if id else await work.listed(given_up=True)
     done = await work.retry([job.id for job in chosen], now)
@@ -201,7 +201,7 @@ async def retry(
 @jobs.command()
 @with_companion
 async def drop(pet: "Companion", id: ShortId, yes: Yes = False) -> Output:
-    """Delete a job. What it was to do is lost."""
+    """Delete a job. Its work is not done."""
     job = await pet.components.queue.named(id)
     if job.state == "running":
         raise BadInput(f"{short(job.id)} is running; drop it when it has ended")

@@ -31,7 +31,7 @@ Workers = Annotated[
     int, typer.Option("--workers", min=1, max=64, help="How many processes answer; one for each core.")
 ]
 Listener = Annotated[int | None, typer.Option("--listener", hidden=True)]
-"""The number of the open socket that another process listens on, for a worker of it."""
+"""Passed to a worker process: the file number of the socket that the first process opened."""
 HttpPort = Annotated[
     int | None,
     typer.Option("--http", min=0, max=65535, metavar="PORT", help="Serve HTTP here. 0 takes any free port."),
@@ -55,13 +55,12 @@ async def serve(
     workers: Workers = 1,
     listener: Listener = None,
 ) -> None:
-    """Serve OpenAI's API, REST and the console until Ctrl-C.
-
-    An address that others can reach needs a key.
+    """~ An address that others can reach needs a key. => An address that other machines can reach needs a
+    key.
     """
     from agent.surfaces.http.server import inherited
 
-    accepting = None if listener is None else inherited(listener)  # before the rest takes seconds to load
+    accepting = None if listener is None else inherited(listener)  # before the rest, which takes seconds
     settings = session.settings()
     from agent.surfaces.http.application import app
     from agent.surfaces.web import application as web
@@ -81,7 +80,7 @@ async def serve(
 
 @with_session
 async def worker(session: Session, heartbeat: Heartbeat = None) -> None:
-    """Do background work and the schedule, beside any number of `hachi serve`, `discord` and `slack`."""
+    """Do background jobs and scheduled work, next to any number of `hachi serve`, `discord` and `slack`."""
     session.settings().chosen_model  # noqa: B018 - raises before the work begins
     stopped = asyncio.Event()
     async with session.companion(periodic_jobs=True) as pet:
@@ -102,7 +101,7 @@ async def worker(session: Session, heartbeat: Heartbeat = None) -> None:
 async def console(session: Session, user: User, host: Host = "127.0.0.1", port: Port = 8010) -> None:
     """Show your page in a browser: talk, memories, tasks, traces.
 
-    Until the first key is made it is the page of --user; then each key opens that of its person.
+    Until the first key is created it is the page of --user. After that each key opens the page of its person.
     """
     session.settings()
     from agent.surfaces.web.application import app
@@ -118,7 +117,8 @@ async def console(session: Session, user: User, host: Host = "127.0.0.1", port: 
 
 @with_session
 async def serve_traces(session: Session, host: Host = "127.0.0.1", port: Port = 8020) -> None:
-    """Show traces in a browser until Ctrl-C. An address that others can reach needs an admin's key."""
+    """Show traces in a browser until Ctrl-C. An address that other machines can reach needs an admin's
+    key."""
     session.settings()
     from agent.surfaces.web.application import app
 
@@ -151,7 +151,7 @@ async def mcp(
 ) -> None:
     """Serve the memory tools to other agents over MCP.
 
-    On stdin and stdout for one person, or over HTTP, where the key says whose memory it is.
+    On stdin and stdout for one person, or over HTTP, where the key names the person.
     """
     if http is None:
         require(user is not None, "say whose memory it is: --user NAME, or --http PORT, where keys say it")
@@ -174,8 +174,8 @@ async def mcp(
 
 
 async def _mcp_on_stdio(session: Session, user: str, place: str) -> None:
-    """Run without background jobs: many of these may run beside a server, and none may hold the embedded
-    index before it searches."""
+    """Serve MCP on stdin and stdout without background jobs. Many of these may run next to a server, and none
+    may lock the embedded index before it searches."""
     session.settings()
     from agent.surfaces.mcp.stdio import serve_stdio
     from agent.surfaces.mcp.tools import Identity
@@ -202,13 +202,13 @@ async def _serve(
     beside: int = 0,
     listener: "socket | None" = None,
 ) -> None:
-    """Serve `app(pet, loopback, stopping)` until a signal. Raises BadInput for an address that others can
-    reach while there is no key.
+    """Serve `app(pet, loopback, stopping)` until a signal. Raises BadInput for an address that other machines
+    can reach while there is no key.
 
-    So many processes are kept `beside` this one; each is given the `listener` and leaves the schedule to it.
+    `beside` is how many more processes run; each gets the `listener` and leaves the schedule to this one.
 
-    `option` named the port; `path` is where the application answers; `key_options` make a fitting key;
-    `open_to` is what anybody on this machine may do without one.
+    `option` is the option that set the port. `path` is where the application answers. `key_options` create a
+    fitting key. `open_to` says what anybody on this machine may do without a key.
     """
     from agent.surfaces.http.server import address_of, is_loopback, listening, server_of, workers
 
@@ -262,14 +262,15 @@ async def slack(
 
 
 async def slack_access(settings: "Settings") -> str:
-    """Say which bot the tokens are of. Raises SettingsError."""
+    """Return which bot the tokens belong to. Raises SettingsError."""
     with extra("slack", "slack-bolt", "slack_bolt", "slack_sdk", "aiohttp"):
         access = import_module("agent.surfaces.bots.slack.access")
     return str(await access.check_access(settings))
 
 
 async def discord_access(settings: "Settings", *, inviting: bool = False) -> str:
-    """Say which bot the token is of; `inviting`, with the link that invites it. Raises SettingsError."""
+    """Return which bot the token belongs to; with `inviting` also the link that invites it. Raises
+    SettingsError."""
     with extra("discord", "discord.py", "discord", "aiohttp"):
         access = import_module("agent.surfaces.bots.discord.access")
     if not inviting:
@@ -280,7 +281,7 @@ async def discord_access(settings: "Settings", *, inviting: bool = False) -> str
 
 @contextmanager
 def extra(name: str, library: str, *packages: str) -> Iterator[None]:
-    """Name the extra to install if one of its packages is missing. Raises SettingsError."""
+    """Raise SettingsError that names the extra to install if one of its packages is missing in the block."""
     try:
         yield
     except ModuleNotFoundError as error:

@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 
 MOST_NAMED = 20
-"""Parts of a file that cannot be read, each on a line of its own."""
+"""Most unreadable parts of a file that are listed, one a line."""
 
 File = Annotated[Path | None, typer.Argument(metavar="FILE", help="Stdin or stdout by default, or for -.")]
 
 
 @with_companion
 async def export_memories(pet: "Companion", user: User, file: File = None, place: PlaceName = "dm") -> None:
-    """Write all that is kept of a person or a place, as JSON."""
+    """Write all that is stored about a person or a place, as JSON."""
     where = Place.parse(place)
     if where.private:
         whole = await pet.conversations.export(user=user)
@@ -62,7 +62,7 @@ async def import_memories(
     """Import an export of Hachi, ChatGPT, Claude or mem0, lines of {role, content}, or a transcript.
 
     A transcript is a list of messages with author, text and sent_at, in a place also user. The messages of a
-    place's export go back to that place, each to whose it was: it asks before it speaks for others.
+    place's export return to that place under their users' names; before writing for other users it asks.
     """
     from agent.services.transfer.formats import read_json
     from agent.services.transfer.read_import import parse_import
@@ -106,7 +106,7 @@ async def import_memories(
 
 
 async def _learn(pet: "Companion", user: str, calls: int | None, yes: bool) -> None:
-    """Tell what learning costs, ask unless the number of calls is given, and tell what it did."""
+    """Show what learning costs, ask unless the number of calls is set, then show what was learned."""
     cost = await pet.preview_learn(user=user)
     say(
         f"{cost.conversations} conversations with {cost.messages} messages are to be learned from: about "
@@ -140,7 +140,7 @@ async def erase(
     linked: Annotated[bool, typer.Option("--linked", help="Their linked accounts too.")] = False,
     yes: Yes = False,
 ) -> Output:
-    """Erase a person: all that is theirs, everywhere, for good. Exit 1 if something is left."""
+    """Erase a person: all of their data, everywhere, for good. Exit 1 if something could not be deleted."""
 
     async def preview() -> str:
         counts = await pet.people.preview_erase(user=user, linked=linked)

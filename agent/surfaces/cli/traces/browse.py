@@ -1,5 +1,5 @@
-"""`hachi traces`: what happened in a turn, and why. This module lists, follows, shows and compares; the other
-commands of the group have modules of their own."""
+"""`hachi traces`: list, follow, show and compare turns. The other commands of the group have their own
+modules."""
 
 import asyncio
 from contextlib import suppress
@@ -55,7 +55,7 @@ async def tail(
     from agent.tracing.store.follow import follow
 
     first = True
-    with suppress(asyncio.CancelledError):  # Ctrl-C
+    with suppress(asyncio.CancelledError):  # ends with Ctrl-C
         async for changed in follow(traces, wanted, now, lambda one: one.status):
             for summary in changed[max(0, len(changed) - limit) :] if first else changed:
                 if json:
@@ -74,7 +74,7 @@ async def show(
         bool, typer.Option("--full", help="Everything: exact requests, outputs, results.")
     ] = False,
 ) -> Output:
-    """Show one turn as a tree, with its background jobs. The newest by default."""
+    """Show one turn as a tree, with its background jobs; by default the newest."""
     found = await traces.get_with_jobs(id, now())
     if full:
         await traces.add_left_out_texts(found.trace, now())
@@ -92,8 +92,8 @@ async def diff(
 ) -> Output:
     """Show what differs between two turns.
 
-    In the order in which it happened; times and ids are ignored. Exit 0 if they are the same, 1 if they
-    differ, 2 if they cannot be compared.
+    Differences come in the order of the turns; times and ids are ignored. Exit 0 if they are the same, 1 if
+    they differ, 2 if they cannot be compared.
     """
     try:
         async with session.traces() as traces:

@@ -24,7 +24,7 @@ DEFAULT_SINCE = "7d"
 COLUMNS = {name: name for name in ("turns", "errors", "searched", "p50", "p95")}
 COLUMNS |= {"first_p50": "first", "input": "in", "cached": "cached", "output": "out"}
 COLUMNS |= {"upkeep_tokens": "consolidation", "cost": "cost"}
-"""The figures that are printed, and their heads."""
+"""The columns that are printed, with their headings."""
 
 
 @with_traces
@@ -36,9 +36,9 @@ async def export(
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Stdout by default, or for -.")
     ] = None,
 ) -> None:
-    """Write traces as one file: JSON, which `replay` takes, or Markdown.
+    """Write traces as one file: JSON, which `replay` reads, or Markdown.
 
-    Their background jobs are in it.
+    The file includes their background jobs.
     """
 
     found = [await traces.get_with_jobs(id, datetime.now(UTC)) for id in ids]
@@ -56,7 +56,7 @@ async def prune(
     dry_run: DryRun = False,
     yes: Yes = False,
 ) -> Output:
-    """Delete everybody's old traces. Without this they are deleted after HACHI_TRACE_DAYS."""
+    """Delete old traces of all people. Hachi itself deletes them after HACHI_TRACE_DAYS."""
 
     kept = TraceFilter(since=older, kinds=frozenset())
     old = await traces.count(TraceFilter(kinds=frozenset())) - await traces.count(kept)
@@ -73,10 +73,7 @@ async def prune(
 @with_companion
 @filtered("all")
 async def stats(pet: "Companion", wanted: TraceFilter) -> Output:
-    """Count turns by day, person, model and surface: errors, times, tokens and cost, also of consolidation.
-
-    Those of the last 7 days by default.
-    """
+    """~ Those of the last 7 days by default. => By default it counts the last 7 days."""
     from agent.tracing.store.stats import stats_of
 
     begin = wanted.since or moment(DEFAULT_SINCE)

@@ -13,9 +13,9 @@ from agent.tracing.trace import TURN, Summary
 
 COLUMNS = tuple("id when where user said calls tools tokens cost took status".split())
 WIDE = 100
-"""Columns that the table needs."""
+"""Columns that the table needs; a narrower terminal gets lines."""
 MAX_LINES = 12
-"""Lines of one difference, unless all are asked for."""
+"""Most lines of one difference that are shown, unless all are requested."""
 
 _STYLES: dict[Tone, str] = {
     "strong": "bold",
@@ -28,8 +28,8 @@ _SIGNS: dict[str, Tone] = {"-": "bad", "+": "good"}
 
 
 def print_lines(lines: Iterable[Line], *, whole: bool = False) -> None:
-    """Print the lines: cut to the terminal's width, or wrapped if `whole`; in a pipe always whole."""
-    from rich.text import Text  # here: the help needs none of it
+    """Print the lines, cut to the terminal's width. With `whole`, and in a pipe, they are not cut."""
+    from rich.text import Text  # imported here because the help does not need it
 
     out = console()
     for line in lines:
@@ -41,7 +41,7 @@ def print_lines(lines: Iterable[Line], *, whole: bool = False) -> None:
 
 
 def print_turns(turns: Sequence[Summary]) -> None:
-    """Print a table; on a narrow terminal, a line for each turn."""
+    """Print a table; on a narrow terminal, one line for each turn."""
     if console().width < WIDE:
         print_lines(map(turn_line, turns))
     else:
@@ -83,7 +83,7 @@ def _said(summary: Summary) -> str:
 
 
 def _status(summary: Summary) -> str:
-    """Return the status, and what went wrong."""
+    """Return the status, with the error if there is one."""
     failed = dict.fromkeys(one_line(name[:-1], 40) for name in summary.tools if name.endswith("!"))
     wrong = ", ".join(failed) if summary.status == "tool_error" else summary.error or ""
     wrong = "" if summary.status == "stopped" else wrong
@@ -109,7 +109,7 @@ def difference_lines(
 
 
 def changed_lines(difference: Difference, *, whole: bool) -> Iterator[Line]:
-    """Yield the lines that differ; with `whole` all lines."""
+    """Yield the lines that differ; with `whole`, all lines."""
     before, after = ([] if not text else as_lines(text) for text in (difference.before, difference.after))
     diff = list(difflib.unified_diff(before, after, lineterm="", n=len(before) if whole else 1))
     lines = [text for text in diff[2:] if not text.startswith("@@")]

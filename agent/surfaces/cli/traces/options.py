@@ -47,8 +47,8 @@ def _filter(
 
 
 def filtered(*left_out: str) -> Callable[[Command], Command]:
-    """Add the options of a trace filter to a command, except those left out. The command's second argument is
-    the filter."""
+    """Add the options of a trace filter to a command, except `left_out`. The command's second argument is the
+    filter."""
     offered = dict(inspect.signature(_filter).parameters)
     for name in left_out:
         del offered[name]

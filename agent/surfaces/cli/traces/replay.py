@@ -1,4 +1,4 @@
-"""`hachi traces replay` and `hachi traces to-test`: replay turns, and make tests of them."""
+"""`hachi traces replay` and `hachi traces to-test`: replay turns, and turn them into tests."""
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from agent.tracing.trace import TraceWithJobs
 
 CHANGED = 3
-"""The exit code if a turn went differently: 1 is an error, 2 a mistyped command."""
+"""The exit code if a turn differs. 1 is an error, 2 a mistyped command."""
 
 
 @with_companion
@@ -57,8 +57,8 @@ async def replay(
 ) -> Output:
     """Replay turns from their traces with today's prompts, settings and code.
 
-    Nothing is written. Shows the first difference; with a live model both turns. Exit 0 if nothing differs,
-    3 if something does and the model was not live.
+    Nothing is written. Shows the first difference; with a live model, both turns. Exit 3 if something differs
+    and the model was not live, else 0.
     """
     require(bool(turns) != bool(newest), "name the turns by their ids or files, or --newest N")
     require(model == "live" or from_call is None, "--from N needs --model live")
@@ -77,7 +77,7 @@ async def replay(
 
 
 async def _turns(pet: "Companion", named: Sequence[str], newest: int | None) -> list[str | TraceWithJobs]:
-    """Return the turns named by ids or files, or the ids of the newest turns that have ended."""
+    """Return the turns with these ids or in these files, or the ids of the newest finished turns."""
     if newest is not None:
         listed = await pet.traces.list(TraceFilter(), pet.clock(), newest)
         return [one.id for one in listed if one.status not in ("running", "killed")]
@@ -112,7 +112,7 @@ def _as_json(one: "ReplayResult | ReplayFailure") -> dict[str, Any]:
 
 
 def _print(found: "Sequence[ReplayResult | ReplayFailure]", *, full: bool) -> None:
-    """Print each turn in short, then what they have in common."""
+    """Print a short report of each turn, then what all of them share."""
     from agent.replay.replay import ReplayResult, causes
 
     print_lines((line for one in found for line in _lines(one, full)), whole=full)
@@ -165,7 +165,7 @@ async def to_test(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite files.")] = False,
 ) -> None:
-    """Make a pytest file of a turn, and its fixture. It fails if the turn goes otherwise than recorded."""
+    """Write a turn as a pytest file with a fixture. The test fails if the turn differs from the recording."""
     from agent.replay.testing import make_test, take_again
 
     files = await make_test(await pet.traces.get_with_jobs(id, pet.clock()))
@@ -179,7 +179,7 @@ async def to_test(
 
 
 def _write(files: Mapping[str, str], into: Path | None, *, force: bool) -> list[Path]:
-    """Write the files, and return their paths. Raises BadInput if a file exists, unless with `force`."""
+    """Write the files, and return their paths. Raises BadInput if a file exists, unless `force` is set."""
     folder = into or (Path("tests") if Path("tests").is_dir() else Path())
     folder.mkdir(parents=True, exist_ok=True)
     existing = [name for name in files if (folder / name).exists()]

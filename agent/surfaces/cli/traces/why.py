@@ -1,4 +1,4 @@
-"""`hachi memories why`: why the model was given a memory, or was not."""
+"""`hachi memories why`: explain why a memory was in the prompt, or was not."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -29,7 +29,7 @@ async def why(
     ] = None,
     user: Annotated[str | None, user_option(help="Only what this person may list.")] = None,
 ) -> Output:
-    """Show every gate that a memory met, with its value: why the model was given it in a turn, or was not.
+    """Show every gate that a memory met, with its value: why it was in the prompt of a turn, or was not.
 
     Without --in: who may read it now, and the turns that stored, found or used it.
     """

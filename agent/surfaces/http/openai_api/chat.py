@@ -41,9 +41,9 @@ from memory.records import ForgetCandidate
 from memory.text import without_links
 
 FIRST_PIECE_TIMEOUT = 20.0
-"""Seconds that a stream waits for its first words before it sends its status."""
+"""Seconds that a stream waits for the first text before it sends its status."""
 LONG_TALK = 200
-"""Messages that take some milliseconds to read."""
+"""Number of messages from which a conversation is parsed in a thread, since that takes some milliseconds."""
 PING = 15
 """Seconds between pings in a silent stream."""
 
@@ -52,7 +52,7 @@ router = api_routes(tag="chat", any_query=True)
 Event = str | dict[str, str]
 """The data of a server-sent event, or its `event` and `data`."""
 Writer = Completion | ResponseEvents
-"""What writes an answer in the form of one of OpenAI's APIs, whole or as the events of a stream."""
+"""Writes an answer in the form of one of OpenAI's APIs, whole or as the events of a stream."""
 
 
 @router.post(
@@ -71,13 +71,13 @@ Writer = Completion | ResponseEvents
 async def create_chat_completion(
     asked: ChatRequest, caller: Authenticated, pet: Pet, request: Request
 ) -> Response:
-    """Answer the last message of the user. The messages before it are the conversation, as the client has it:
-    what was edited or regenerated there is replaced here.
+    """Answer the last message of the user. The messages before it are the client's copy of the conversation;
+    what was edited or regenerated there replaces the stored messages.
 
-    A user's key speaks for its user. With a service's key the header `x-openwebui-user-id` names the user;
+    A user's key acts for its user. With a service's key the header `x-openwebui-user-id` names the user;
     without it the turn is anonymous, and nothing is read or stored. `x-openwebui-chat-id`, or `chat_id` in
-    `metadata`, names the conversation; `conversation` names one that is kept here, to which `messages` are
-    added. Besides OpenAI's fields the response has `memories`: those that were used.
+    `metadata`, names the conversation. `conversation` names one whose history Hachi stores; `messages` are
+    then added to it. Besides OpenAI's fields the response has `memories`: those that were used.
     """
     id, created = f"chatcmpl-{uuid4().hex}", int(pet.clock().timestamp())
     usage = bool(asked.stream_options and asked.stream_options.include_usage)
@@ -92,10 +92,10 @@ async def answer(
     make_writer: Callable[..., Writer],
     conversation: str | None = None,
 ) -> Response:
-    """Take the turn, and return what the writer writes of it. `make_writer` is called with the `prompt` and a
-    `note` for the client. `conversation` is the id of one that goes on, where the request does not name it.
+    """Run the turn and return the response. `make_writer` is called with the `prompt` and a `note` for the
+    client. `conversation` is the id of a conversation to continue that the request itself does not name.
     Raises BadInput and ApiError."""
-    # a long talk is read in a thread, while others are served
+    # a long conversation is parsed in a thread, so that other requests are served meanwhile
     read = partial(parse_messages, asked.messages, caller.task)
     given = await asyncio.to_thread(read) if len(asked.messages) > LONG_TALK else read()
     user, metrics = asked.person(caller), metrics_of(request)
@@ -146,9 +146,9 @@ async def answer(
 
 
 def _links(pet: Companion, here: TurnScope, request: Request) -> Ending | None:
-    """Return what ends an answer to a person in private: links to their pages, where they asked to forget
-    something, or what is remembered of them."""
-    # never the request's `Host`, which anybody may set
+    """Return what appends links to an answer in a private conversation: to the person's pages, if they asked
+    to forget something or what is remembered about them."""
+    # not the request's `Host`, which any client can set
     user, base = here.user, pet.settings.console_url or f"http://127.0.0.1:{request.scope['server'][1]}"
     if user is None or not here.place.private:
         return None
@@ -165,8 +165,8 @@ def _links(pet: Companion, here: TurnScope, request: Request) -> Ending | None:
 
 
 async def _answer_client_task(pet: Companion, task: str) -> str:
-    """Ask the model for what Open WebUI needs for itself: an anonymous turn of a single question. Raises
-    ModelError."""
+    """Answer a task of Open WebUI itself, such as writing a title, in an anonymous turn of one question.
+    Raises ModelError."""
     from agent.models.ask import ask
     from agent.models.failures import model_error
 
@@ -182,8 +182,8 @@ async def _answer_client_task(pet: Companion, task: str) -> str:
 
 
 async def _stream(writer: Writer, stream: ReplyStream, metrics: Metrics, *, operator: bool) -> Response:
-    """Start the response with the first words, or after FIRST_PIECE_TIMEOUT. An earlier error is raised and
-    sets the status; a later one is sent in the stream."""
+    """Start the response with the first text, or after FIRST_PIECE_TIMEOUT. An error before that is raised
+    and sets the status; a later one is sent in the stream."""
     pieces = (one async for one in stream.events() if isinstance(one, TextWritten | ThoughtWritten))
     started = time.monotonic()
     first = asyncio.ensure_future(anext(pieces, None))

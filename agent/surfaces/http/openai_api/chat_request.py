@@ -1,4 +1,4 @@
-"""Read the body of a chat completion: what it asks of the answer."""
+"""Read the body of a chat completion and the parameters in it."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
@@ -50,7 +50,7 @@ class FunctionTool(LenientBody):
     parameters: FreeObject | None = None
 
     def offered(self) -> ClientTool:
-        """Return the tool for a turn."""
+        """Return the tool as a turn takes it."""
         nothing = {"type": "object", "properties": {}}
         return ClientTool(self.name, self.description or "", self.parameters or nothing)
 
@@ -63,7 +63,8 @@ class NewTool(LenientBody):
 
 
 class Choice(LenientBody):
-    """A tool that has to be called, or the tools of which one may or has to be, as either API writes them."""
+    """`tool_choice` in the form of either API: one tool that must be called, or the tools of which one may or
+    must be."""
 
     name: Id = ""
     function: Function | None = None
@@ -94,7 +95,7 @@ class ResponseFormat(LenientBody):
 
     @property
     def form(self) -> AnswerForm | None:
-        """Return the form of the answer. Raises BadInput for a missing or invalid schema."""
+        """Return the format that the answer must have. Raises BadInput for a missing or invalid schema."""
         given = self.json_schema or JsonSchema()
         if self.type != "json_schema":
             return AnswerForm(given.name) if self.type == "json_object" else None
@@ -119,7 +120,7 @@ class Conversation(LenientBody):
 
 
 class Parameters(BaseModel):
-    """What a client may ask of the answer, in both of OpenAI's APIs."""
+    """Parameters that both of OpenAI's APIs have."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -144,12 +145,13 @@ class Parameters(BaseModel):
     )
 
     def person(self, caller: Caller) -> str | None:
-        """Return whom the request is for. Raises ApiError if the caller may not act for them."""
+        """Return the user that the request is for. Raises ApiError if the caller may not act for them."""
         return caller.acting_for(self.user or (None if caller.user else self.safety_identifier))
 
     @property
     def kept_here(self) -> str:
-        """Return the client's name for a conversation whose history Hachi stores; empty if it names none."""
+        """Return the client's name for a conversation whose history Hachi stores; empty if the request names
+        none."""
         here = self.conversation.id if isinstance(self.conversation, Conversation) else self.conversation
         return (here or "").strip()
 
@@ -163,8 +165,9 @@ class Parameters(BaseModel):
         return named or None
 
     def others(self, harmless: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the parameters that OpenAI does not have. Raises BadInput for one that it has and that would
-        change nothing; `harmless` are values that ask for what is done anyway."""
+        """Return the parameters that OpenAI's API does not have. Raises BadInput for one of OpenAI's that is
+        not supported. `harmless` maps parameters to the values that ask for the default behaviour; those are
+        accepted."""
         others = {}
         for name, value in (self.model_extra or {}).items():
             if value is None or name in IGNORED or value in harmless.get(name, ()):
@@ -202,7 +205,8 @@ class ChatRequest(Parameters):
     tool_choice: ToolChoice | Choice | None = None
 
     def client_turn(self, said: "ChatInput", *, kept_here: bool) -> ClientTurn:
-        """Return it for a turn; `kept_here` where the transcript has the history."""
+        """Return the request as a turn takes it. `kept_here`: the history comes from the transcript, not from
+        the client."""
         if self.n not in (None, 1):
             raise BadInput("n: one answer is made, so n must be 1")
         usual = {"modalities": (["text"],), "service_tier": ("auto", "default"), "top_logprobs": (0,)}

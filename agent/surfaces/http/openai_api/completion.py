@@ -55,7 +55,7 @@ class Extra(TypedDict):
 
 
 class ChatCompletion(Extra):
-    """The answer that is not streamed."""
+    """An answer that is not streamed."""
 
     id: str
     object: Literal["chat.completion"]
@@ -76,7 +76,7 @@ EXAMPLE: Json = {
 
 
 def example(fields: Json) -> ConfigDict:
-    """Return the config that shows an example of a model in `/openapi.json`."""
+    """Return a model's config with an example for `/openapi.json`."""
     return ConfigDict(json_schema_extra={"examples": [fields]})
 
 
@@ -159,7 +159,7 @@ def extra_fields(reply: Reply | None, note: str | None) -> Json:
 
 
 def used_memories(reply: Reply) -> list[Json]:
-    """Return the facts that the prompt held, and what the tools found."""
+    """Return the facts in the prompt and the hits of the tools."""
     given: list[tuple[Memory | Hit, str, float | None]] = [(fact, "memory", None) for fact in reply.shown]
     found = [(hit, hit.kind, round(hit.score, 2)) for hit in reply.found]
     return [
@@ -169,7 +169,7 @@ def used_memories(reply: Reply) -> list[Json]:
 
 
 def usage_of(prompt: str, answer: str, reply: Reply | None = None) -> Json:
-    """Return the tokens that the model's server counted in the turn, or else an estimate."""
+    """Return the tokens that the model's server counted in the turn, or an estimate if it counted none."""
     counted = reply.usage if reply else Tokens()
     sent, received = counted.input, counted.output
     details = {"prompt_tokens_details": {"cached_tokens": counted.cached}}

@@ -1,4 +1,4 @@
-"""Answer `POST /v1/embeddings` by the embedder that is configured."""
+"""Answer `POST /v1/embeddings` with the configured embedder."""
 
 import base64
 from typing import Annotated, Any, Literal
@@ -45,7 +45,7 @@ class EmbeddingRequest(BaseModel):
 
 @router.post("/v1/embeddings")
 async def create_embedding(asked: EmbeddingRequest, _: Authenticated, pet: Pet) -> EmbeddingList:
-    """Embed texts with the embedder that searches use. Vectors have length one."""
+    """Embed texts with the embedder that searches use. Vectors have length 1."""
     embedder = pet.components.embedder
     if asked.dimensions not in (None, embedder.dimension):
         raise BadInput(f"dimensions: {embedder.name} makes vectors of {embedder.dimension}")
@@ -62,5 +62,5 @@ async def create_embedding(asked: EmbeddingRequest, _: Authenticated, pet: Pet) 
 
 
 def _packed(vector: Any) -> str:
-    """Return the vector as little-endian floats of four bytes, in base64."""
+    """Return the vector as base64 of little-endian 4-byte floats."""
     return base64.b64encode(vector.astype("<f4").tobytes()).decode()

@@ -19,7 +19,7 @@ from agent.types.arguments import MAX_MESSAGE
 from agent.types.client import AN_IMAGE, CallItem, Item, MessageItem, ResultItem
 
 MAX_SHOWN = 4 * MAX_MESSAGE
-"""Characters of the last message with the template that a client puts around it."""
+"""Most characters of the last message together with the template that a client puts around it."""
 
 
 class LenientBody(BaseModel):
@@ -40,7 +40,7 @@ class Part(LenientBody):
 
     @property
     def words(self) -> str | None:
-        """Return the text, or that of a model's refusal."""
+        """Return the text; of a refusal, the text of the refusal."""
         return self.refusal if self.type == "refusal" else self.text
 
     @property
@@ -78,7 +78,7 @@ class ChatMessage(LenientBody):
 
     @property
     def text(self) -> str:
-        """Return the text parts of the content. Of images alone it says so."""
+        """Return the text parts of the content. A message of images alone becomes a text that says so."""
         if isinstance(self.content, list):
             told = "\n".join(part.words for part in self.content if part.words).strip()
             return told or (AN_IMAGE if self.images else "")
@@ -86,13 +86,13 @@ class ChatMessage(LenientBody):
 
     @property
     def images(self) -> tuple[str, ...]:
-        """Return the URLs of the images. Raises BadInput for what is neither text nor an image."""
+        """Return the URLs of the images. Raises BadInput for parts that are neither text nor an image."""
         parts = self.content if isinstance(self.content, list) else ()
         return tuple(url for url in [part.image for part in parts] if url)
 
     @property
     def items(self) -> Iterator[Item]:
-        """Yield what it adds to the conversation."""
+        """Yield the items that this message adds to the conversation."""
         if self.role == "tool":
             yield ResultItem(self.tool_call_id or "", self.text)
             if self.images:
@@ -111,22 +111,22 @@ class ChatInput:
     text: str
     """The last message of the user, which this turn answers."""
     history: tuple[Item, ...] = ()
-    """The client's copy of the conversation before it, oldest first."""
+    """The client's copy of the messages before it, oldest first."""
     after: tuple[Item, ...] = ()
     shown: str = ""
-    """The message as it was sent, where that is Open WebUI's template with documents around the text."""
+    """The message as it was sent, if Open WebUI put its template with documents around the text."""
     images: tuple[str, ...] = ()
     instructions: str = ""
     """The client's own instructions for this conversation."""
 
     client_task: str | None = None
-    """What the client asks for itself, instead of a person: a title, tags, follow-up questions …"""
+    """The task if the client itself asks, not a person: a title, tags, follow-up questions …"""
 
 
 def parse_messages(messages: Sequence[ChatMessage], task: str | None = None) -> ChatInput:
-    """Parse the messages. `task` is what the client says that it asks for itself: empty if a person speaks,
-    None if it does not say. The text is empty where the client sends no message of the user, as to have an
-    answer continued. Raises BadInput for what cannot be read or is too long."""
+    """Parse the messages. `task` names the client's own task; empty if a person speaks, None if the client
+    does not say. The text is empty if the client sends no message of the user, for example to have an answer
+    continued. Raises BadInput for messages that are invalid or too long."""
     roles = [message.role for message in messages]
     users = (at for at, role in enumerate(roles) if role == "user" and not _shows_a_tools(messages, at))
     last = max(users, default=-1)
@@ -153,8 +153,8 @@ def parse_messages(messages: Sequence[ChatMessage], task: str | None = None) -> 
 
 
 def _shows_a_tools(messages: Sequence[ChatMessage], at: int) -> bool:
-    """Return whether a message of the user has pictures that a tool returned: many servers take none in its
-    result, so a client sends them in a message after it."""
+    """Return whether a message of the user holds pictures that a tool returned. Many servers take none in a
+    tool's result, so clients send them in a message after it."""
     message = messages[at]
     told = message.text in (AN_IMAGE, PICTURES_OF_A_TOOL)
     return bool(at and messages[at - 1].role == "tool" and told and message.images)

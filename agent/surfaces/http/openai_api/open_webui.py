@@ -1,4 +1,4 @@
-"""Read what only Open WebUI sends: names of chats and channels, tasks of its own, and templates."""
+"""Read what only Open WebUI sends: names of chats and channels, its own tasks, and templates."""
 
 import re
 from dataclasses import dataclass
@@ -18,30 +18,30 @@ _QUERY, _QUERY_ENDS = "<user_query>", "</user_query>"
 _FILES, _FILES_END = "<attached_files>", "</attached_files>"
 _ADDRESSED = re.compile(r"^You are (.{1,200}), participating in a (?:threaded|channel) conversation\.", re.M)
 _CHOICE_OF_TOOLS = ("History:\n", "Query: ")
-# All are read from left to right, in the time that the text is long.
+# Patterns are matched from left to right in linear time.
 
 PICTURES_OF_A_TOOL = "Here are the images from the tool results above. Please analyze them."
-"""What it says with the pictures that a tool returned, in the user's role."""
+"""The text that Open WebUI sends, as the user, with the pictures that a tool returned."""
 TEMPORARY = ("temporary:", "local:")
-"""How Open WebUI begins the name of a chat that it does not keep; older versions have the second."""
+"""Prefixes of the names of chats that Open WebUI does not store; older versions use the second."""
 CHANNEL = "channel:"
-"""How it begins the name of a channel, where several people talk."""
+"""Prefix of the name of a channel, where several people talk."""
 CHANNELS = "open-webui"
-"""The outer name of the places that are channels."""
+"""The first part of the names of places that are channels."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnScope:
     user: str | None
-    """Who speaks; None: the turn is anonymous, so nothing is read for it and nothing of it is kept."""
+    """Who speaks. None is an anonymous turn: nothing is read for it and nothing is stored."""
     place: Place = PRIVATE
     conversation: str | None = None
     """The id of the named conversation."""
 
 
 def scope_of(name: str | None, user: str | None, caller: Caller) -> TurnScope:
-    """Return where the user speaks. Raises ApiError for a channel that a user's key names: only a service can
-    tell that they are in it."""
+    """Return where the user speaks. Raises ApiError if a user's key names a channel: only a service knows who
+    its members are."""
     if caller.program or (name and name.startswith(TEMPORARY)):
         return TurnScope(None)
     if name and name.startswith(CHANNEL):
@@ -59,8 +59,8 @@ def name_of(conversation: str) -> str:
 
 
 def is_client_task(text: str, instructions: str) -> bool:
-    """Return whether a single message is a template around a conversation, or asks which tools to call. One
-    around documents may quote another."""
+    """Return whether a lone message is Open WebUI's template around a conversation, or asks which tools to
+    call. A template around documents does not count; it may quote another template."""
     if not _in_template(text):
         return instructions.startswith("Available Tools:") and text.startswith(_CHOICE_OF_TOOLS)
     found = (text.find(begin) for begin, end in _CONVERSATIONS if 0 <= text.find(begin) < text.rfind(end))
@@ -69,7 +69,7 @@ def is_client_task(text: str, instructions: str) -> bool:
 
 
 def below_documents(text: str) -> str:
-    """Return what the person asked below the documents; empty if the text is not that template."""
+    """Return the person's question, which follows the documents; empty if the text is not that template."""
     sources = _SOURCES.search(text) if _in_template(text) else None
     if not sources:
         return ""
@@ -80,14 +80,14 @@ def below_documents(text: str) -> str:
 
 
 def below_files(text: str) -> str:
-    """Return the text below the list of files that Open WebUI begins a message with."""
+    """Return the text after the list of files with which Open WebUI begins a message."""
     _, ends, told = text.partition(_FILES_END)
     return told.strip() or text if ends and text.startswith(_FILES) else text
 
 
 def text_in_channel(text: str, author: str, instructions: str) -> str:
-    """Return what the person wrote: Open WebUI begins it with their name, and makes of a mention of the model
-    its name, which it tells in the instructions."""
+    """Return what the person wrote in a channel. Open WebUI puts their name before it, and replaces a mention
+    of the model with the model's name, which its instructions state."""
     told = text.removeprefix(f"{author}: ")
     if named := _ADDRESSED.search(instructions):
         told = re.sub(rf"\A@?{re.escape(named[1])}(?!\w)[\s,:]*", "", told)

@@ -13,7 +13,7 @@ Json = dict[str, Any]
 
 
 class ResponseJson(Extra):
-    """A response that is not streamed. It repeats what the request asked for."""
+    """A response that is not streamed. It repeats the parameters of the request."""
 
     id: str
     object: Literal["response"]
@@ -28,16 +28,16 @@ class ResponseEvents:
     created: int
     """Seconds since 1970."""
     asked: Json
-    """The fields of the request, which a response repeats."""
+    """The fields of the request that a response repeats."""
     prompt: str = ""
     note: str | None = None
     _numbers: Iterator[int] = field(default_factory=count)
     _pieces: list[str] = field(default_factory=list)
-    """Not empty once the text has begun."""
+    """The pieces of the text; empty until the text begins."""
 
     @property
     def origins(self) -> tuple[str, ...]:
-        """Return the response's name, for `previous_response_id`."""
+        """Return the response's id, so that `previous_response_id` finds the turn."""
         return (f"response:{self.id}",)
 
     def whole(self, text: str, reply: Reply | None = None) -> Json:
@@ -76,11 +76,12 @@ class ResponseEvents:
         yield self._event("response.output_text.delta", **here, delta=text, logprobs=[])
 
     def thought(self, _: str) -> Iterator[Json]:
-        """Yield nothing: thoughts have events in no client that was tried."""
+        """Yield nothing: no client that was tried handles events for thoughts."""
         return iter(())
 
     def end(self, text: str, reply: Reply | None = None) -> Iterator[Json]:
-        """Yield the events after the text: its end, the calls of the client's tools, and the response."""
+        """Yield the events after the text: the end of the text, calls of the client's tools, and the
+        response."""
         here = {"item_id": self._item, "output_index": 0, "content_index": 0}
         if self._begun:
             yield self._event("response.output_text.done", **here, text=text, logprobs=[])

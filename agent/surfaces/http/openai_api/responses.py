@@ -1,4 +1,4 @@
-"""Answer `POST /v1/responses`, each request read as a chat completion's."""
+"""Answer `POST /v1/responses` by converting each request to a chat completion's."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -46,7 +46,7 @@ HARMLESS = {
     "stream_options": ({"include_obfuscation": False},),
 }
 HISTORY = 1_000
-"""Messages of an earlier response's conversation that are read."""
+"""How many messages of an earlier response's conversation are read."""
 
 
 class InputItem(BaseModel):
@@ -106,7 +106,7 @@ class ResponsesRequest(Parameters):
     previous_response_id: Annotated[str | None, Field(max_length=100)] = None
 
     def as_chat(self, earlier: Sequence[InputItem] = ()) -> ChatRequest:
-        """Return the request that asks a chat completion for the same, after the `earlier` items. Raises
+        """Return the same request for a chat completion, with the `earlier` items before its own. Raises
         BadInput."""
         others = self.others(HARMLESS)
         messages = [{"role": "developer", "content": self.instructions}] if self.instructions else []
@@ -134,7 +134,7 @@ class ResponsesRequest(Parameters):
 
 
 def _messages(items: Iterable[InputItem]) -> list[Json]:
-    """Return the items as messages; calls that follow each other are one message."""
+    """Return the items as messages. Calls that follow each other become one message."""
     messages: list[Json] = []
     for item in items:
         if item.type == "reasoning":
@@ -153,8 +153,8 @@ async def create_response(
 ) -> Response:
     """Answer the last message of the user, as `/v1/chat/completions` does.
 
-    The items before it are the conversation; with `previous_response_id` they follow that response's, also
-    where it called your tools, and `conversation` names one that is kept here.
+    The items before it are the conversation. With `previous_response_id` they continue that response, also if
+    it ended with calls of your tools. `conversation` names one whose history Hachi stores.
     """
     conversation: str | None = None
     earlier: list[InputItem] = []

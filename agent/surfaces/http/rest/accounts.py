@@ -1,4 +1,4 @@
-"""Answer `/api/users/{user}/accounts`: linked accounts, which read each other in private."""
+"""Answer `/api/users/{user}/accounts`: linked accounts, whose memories are shared in private."""
 
 from typing import Annotated
 
@@ -15,7 +15,7 @@ router = api_routes("/api/users/{user}/accounts", tag="a person")
 
 
 class Code(StrictBody):
-    """A code that another account was given."""
+    """A code that was created for another account."""
 
     model_config = example({"code": "7KQ2M-X9RTB"})
 
@@ -30,20 +30,20 @@ async def list_accounts(user: User, pet: Pet) -> list[str]:
 
 @router.post("/code", status_code=201)
 async def make_code(user: User, pet: Pet, response: Response) -> Code:
-    """Return a code that links another account with this one, once, within ten minutes. Whoever sends it for
-    another account reads what is remembered of this one: show it to the person alone."""
+    """Return a code that links another account with this one. It works once, for ten minutes. Whoever enters
+    it from another account can read what is remembered about this one, so show it only to the person."""
     response.headers["cache-control"] = "no-store"
     return Code(code=await pet.people.link_code(user=user))
 
 
 @router.post("")
 async def link_account(user: User, given: Code, pet: Pet) -> list[str]:
-    """Link this account with the one that got the code. The status is 409 where the code does not link; the
-    message says why. Ask the person first whether the other account is theirs."""
+    """Link this account with the one that created the code. If the code does not work, the status is 409 and
+    the message says why. First ask the person whether the other account is theirs."""
     return await pet.people.link(given.code, user=user)
 
 
 @router.delete("")
 async def unlink_account(user: User, pet: Pet) -> list[str]:
-    """Part this account from those that it is linked with, which are returned."""
+    """Unlink this account from all others, which are returned."""
     return await pet.people.unlink(user=user)

@@ -1,4 +1,4 @@
-"""Answer `/api/users/{user}/conversations`. Ids hold characters that an address reserves: encode them."""
+"""Answer `/api/users/{user}/conversations`. Ids contain reserved characters: percent-encode them."""
 
 from typing import Annotated
 
@@ -23,8 +23,8 @@ async def list_conversations(
     limit: Limit = 50,
     cursor: Annotated[str | None, InQuery(max_length=200, description=f"`{NEXT_HEADER}` of a page")] = None,
 ) -> list[Conversation]:
-    """List the conversations, the one with the newest message first, each with its summary. The header
-    `x-next-cursor` leads to the next page."""
+    """List the conversations with their summaries; the one with the newest message comes first. The header
+    `x-next-cursor` holds the cursor of the next page."""
     found = await pet.conversations.list(user=user, limit=limit, cursor=cursor)
     if found.next:
         response.headers[NEXT_HEADER] = found.next
@@ -33,12 +33,12 @@ async def list_conversations(
 
 @router.get("/{id:path}")
 async def get_conversation(user: User, id: str, pet: Pet) -> Conversation:
-    """Return one conversation. `GET …/messages?conversation=` lists what was said in it."""
+    """Return one conversation. `GET …/messages?conversation=` lists its messages."""
     return await pet.conversations.get(id, user=user)
 
 
 @router.delete("/{id:path}")
 async def forget_conversation(user: User, id: str, pet: Pet) -> ForgottenJson:
-    """Forget all that the person said in a conversation and was answered, with the memories that rest on it
-    alone. The response says what was taken; its `undo_id` brings it back until `undo_until`."""
+    """Forget the person's messages in a conversation, the replies to them, and the memories with no other
+    evidence. The response lists what was forgotten. `undo_id` undoes it until `undo_until`."""
     return forgotten_json(await pet.conversations.forget_conversation(id, user=user))

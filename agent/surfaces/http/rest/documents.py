@@ -1,6 +1,6 @@
 """Answer for the documents of a person, of a place, and of everybody.
 
-Clients send the content: a path would read the server's own disk.
+Clients send the content, not a path, which would be read from the server's own disk.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ MAX_PLACE = 400
 
 @dataclass(frozen=True)
 class StoredDocument(Document):
-    """A document, and what was done with it."""
+    """A document, and whether it was added, replaced or unchanged."""
 
     action: Literal["added", "replaced", "unchanged"]
 
@@ -56,7 +56,7 @@ class NewDocument(StrictBody):
 
 
 Owner = dict[str, str | None]
-"""The arguments `user` and `place` of a person or a place; neither is everybody."""
+"""Arguments `user` or `place` of the owner. Neither means everybody."""
 
 
 async def _person(user: User) -> Owner:
@@ -70,8 +70,8 @@ async def _shared(
         InQuery(max_length=MAX_PLACE, description="unset is everybody's", examples=["acme/general"]),
     ] = None,
 ) -> Owner:
-    """Return a place as owner. Only a service's key proves who may be there. Raises ApiError, or BadInput for
-    an unreadable or private place."""
+    """Return a place as owner, for a service's key, since only a service knows who may read there. Raises
+    ApiError, or BadInput for an invalid or private place."""
     if place is not None:
         if caller.user is not None or not caller.service:
             raise forbidden("a place's documents need a service's key, and a request that names no user")
@@ -81,21 +81,21 @@ async def _shared(
 
 
 async def _shared_for_writing(owner: Annotated[Owner, Depends(_shared)], caller: Authenticated) -> Owner:
-    """Return the owner; only admins may change everybody's documents. Raises ApiError."""
+    """Return the owner. Only admins may change everybody's documents. Raises ApiError."""
     if owner["place"] is None:
         await require_admin(caller)
     return owner
 
 
 def _routes(prefix: str, whose: str, reader: Callable[..., Any], writer: Callable[..., Any]) -> APIRouter:
-    """Return the routes of one kind of owner; `whose` ends the ids of their operations."""
+    """Return the routes for one kind of owner. `whose` is the suffix of the operation ids."""
     router = api_routes(prefix, tag="documents")
     Read = Annotated[Owner, Depends(reader)]
     Write = Annotated[Owner, Depends(writer)]
 
     @router.get("", operation_id=f"list_documents{whose}")
     async def documents(owner: Read, pet: Pet) -> list[Document]:
-        """List the documents that can be searched, everybody's too, by name."""
+        """List the documents that can be searched, including everybody's, by name."""
         return await pet.documents.list(**owner)
 
     @router.get("/search", operation_id=f"search_documents{whose}")
@@ -108,7 +108,7 @@ def _routes(prefix: str, whose: str, reader: Callable[..., Any], writer: Callabl
         """Add a document as text. It replaces the one of the same name."""
         return await _store(pet, owner, given.name, given.text, response)
 
-    # PUT with any kind of body: a page elsewhere may not make a browser send that.
+    # PUT, so that any content type is safe: a page of another site cannot make a browser send a PUT.
     @router.put(
         "/files/{name}",
         status_code=201,

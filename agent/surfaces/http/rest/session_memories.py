@@ -67,8 +67,8 @@ class SessionMemory(BaseModel):
 
 
 async def _user(sessionId: str, caller: Authenticated, pet: Pet) -> str:
-    """Return whose session it is; for a service that names no user, the only possible person. Raises the same
-    ApiError for somebody else's session as for one that does not exist."""
+    """Return the user of the session. If a service names no user, the only user that the session can belong
+    to. Somebody else's session raises the same ApiError as a missing one."""
     caller.check_may_name()
     user = await pet.sessions.user_of(sessionId, caller.user) if len(sessionId) <= MAX_SESSION else None
     if user is None:
@@ -95,7 +95,7 @@ def _session_memory(memory: Memory, session: str) -> SessionMemory:
 async def list_session_memories(
     sessionId: str, user: User, pet: Pet, limit: Limit = 1000
 ) -> list[SessionMemory]:
-    """List what the person of the session may read in private, newest first."""
+    """List the memories that the person of the session may read in private, newest first."""
     return [_session_memory(memory, sessionId) for memory in await pet.memories.list(user=user, limit=limit)]
 
 
@@ -103,8 +103,8 @@ async def list_session_memories(
 async def add_session_memory(
     sessionId: str, user: User, given: NewMemory, pet: Pet, response: Response
 ) -> SessionMemory:
-    """Remember one statement. If the person has told it already, the status is 200 and the response is the
-    memory that states it. If it is not worth keeping, the status is 422."""
+    """Remember one statement. If it is known already, the status is 200 and the response is the memory that
+    states it. If it is not worth remembering, the status is 422."""
     decision = await pet.remember(user=user, **given.model_dump())
     response.status_code = status_of(decision)
     return _session_memory(await stored_memory(pet, decision, user), sessionId)
@@ -118,25 +118,25 @@ async def get_session_memory(sessionId: str, user: User, memoryId: str, pet: Pet
 
 @router.delete("/{memoryId}", status_code=204)
 async def delete_session_memory(user: User, memoryId: str, pet: Pet) -> None:
-    """Forget a memory, with what it had replaced, the messages that state it and the replies that repeat
+    """Forget a memory, the memories that it replaced, the messages that state it and the replies that repeat
     it."""
     await pet.memories.forget((await find_memory(pet, memoryId, user)).id, user=user)
 
 
 def status_of(decision: Decision) -> int:
-    """Return 201 if a memory was made, and 200 if it was known or is not kept."""
+    """Return 201 if a memory was created; 200 if it existed already or was ignored."""
     return 200 if decision.action in ("merge", "ignore") else 201
 
 
 async def stored_memory(pet: Companion, decision: Decision, user: str) -> Memory:
-    """Return the memory that states it now. Raises ApiError if nothing was stored."""
+    """Return the memory that now states it. Raises ApiError if nothing was stored."""
     if decision.id is None:
         raise ApiError(422, "not_kept", f"it is not kept: {decision.reason}")
     return await find_memory(pet, decision.id, user)
 
 
 async def find_memory(pet: Companion, id: str, user: str) -> Memory:
-    """Find a memory by its id or its first eight characters: by that of an earlier wording too. Raises
+    """Return a memory by its id or the first eight characters, also those of an earlier wording. Raises
     ApiError."""
     known: set[str] = set()
     while _ID.fullmatch(id) and id not in known:

@@ -1,4 +1,5 @@
-"""Answer `/api/users/{user}`: memories, tasks, profile, export and erasure, as in a private conversation.
+"""Answer `/api/users/{user}`: memories, tasks, profile, export and erasure. What may be read is the same as
+in a private conversation.
 
 Responses have the shapes of the command line's `--json`.
 """
@@ -72,7 +73,7 @@ router = api_routes("/api/users/{user}", tag="a person")
 
 
 async def _path_user(user: Annotated[str, Path(max_length=MAX_NAME)], caller: Authenticated) -> str:
-    """Return the user in the path, for whom the caller acts. Raises BadInput for no name."""
+    """Return the user in the path, whom the caller acts for. Raises BadInput if it is empty."""
     return caller.user or read_value("user", read_user, user)
 
 
@@ -101,7 +102,8 @@ class MemoryChange(StrictBody):
 
 
 class ForgetRequest(StrictBody):
-    """What is to be forgotten, by its id or the first eight characters, and the message that asks for it."""
+    """Names what is to be forgotten by its id (or the first eight characters), and the message that asks for
+    it."""
 
     id: Annotated[str, Field(min_length=1, max_length=400)]
     kind: ForgetKind = "memory"
@@ -127,7 +129,8 @@ class FieldValue(StrictBody):
 
 
 class SearchHitJson(HitJson):
-    """`excerpt` holds a found message with what it answers or continues."""
+    """A search hit. For a message, `excerpt` also holds the messages around it that it answers or
+    continues."""
 
     excerpt: list[MessageJson]
 
@@ -152,7 +155,7 @@ async def _narrowing(
     author: Annotated[str, InQuery(max_length=MAX_NAME, description="who said it")] = "",
     cursor: Annotated[str | None, InQuery(max_length=200, description=f"`{NEXT_HEADER}` of a page")] = None,
 ) -> dict[str, Any]:
-    """Return what narrows a list or a search, and where its page begins."""
+    """Return the filters of a list or a search, and the cursor of its page."""
     return {"subjects": subjects, "since": since, "until": until, "author": author, "cursor": cursor}
 
 
@@ -160,7 +163,8 @@ Narrowing = Annotated[dict[str, Any], Depends(_narrowing)]
 
 
 async def _written(rows: Sequence[T], kind: type[Any], as_json: Callable[[T], Any]) -> Response:
-    """Return rows as a list in JSON, written one by one, so that a long one lets others run."""
+    """Return rows as a JSON list. Rows are written one by one, so that a long list does not block other
+    requests."""
     json = TypeAdapter(kind)
     parts = [json.dump_json(as_json(row)) async for row in unhurried(rows)]
     next = rows.next if isinstance(rows, Page) else None
@@ -177,7 +181,8 @@ async def list_memories(
     limit: Limit = 1000,
     kind: MemoryType | None = None,
 ) -> Response:
-    """List what is remembered, newest first. The header `x-next-cursor` leads to the next page."""
+    """~ The header `x-next-cursor` leads to the next page. => The header `x-next-cursor` holds the cursor of
+    the next page."""
     found = await pet.memories.list(user=user, limit=limit, kind=kind, **narrowing)
     return await _written(found, MemoryJson, memory_json)
 
@@ -192,8 +197,8 @@ async def search_memories(
     limit: Limit = 10,
     kind: HitKind | None = None,
 ) -> Response:
-    """Search facts and past messages. The best match comes first; without a query the newest. The header
-    `x-next-cursor` leads to the next page."""
+    """Search facts and past messages. The best match comes first; without a query, the newest. The header
+    `x-next-cursor` holds the cursor of the next page."""
     hits = await pet.memories.search(query, user=user, limit=limit, kind=kind, **narrowing)
     around = await pet.components.recall.around(hits, Audience.of(user))
     return await _written(
@@ -202,7 +207,8 @@ async def search_memories(
 
 
 def _excerpt(hit: Hit, around: Mapping[str, Sequence[Line]]) -> list[MessageJson]:
-    """Return a found message with what it answers or continues; an empty list for anything else."""
+    """Return a message with the messages that it answers or continues; an empty list if the hit is not a
+    message."""
     return [
         message_json(line.message)
         for one in excerpts([hit], around)
@@ -228,7 +234,7 @@ async def get_memory(memory: PathMemory) -> MemoryJson:
 
 @router.patch("/memories/{id}")
 async def update_memory(user: User, old: PathMemory, given: MemoryChange, pet: Pet) -> MemoryJson:
-    """Replace a memory with a new wording. The old one stays in its history, and its id leads to the new
+    """Replace a memory with a new wording. The old one stays in its history, and its id resolves to the new
     one."""
     decision = await pet.memories.update(old.id, user=user, **given.model_dump(exclude_none=True))
     return memory_json(await stored_memory(pet, decision, user))
@@ -236,26 +242,26 @@ async def update_memory(user: User, old: PathMemory, given: MemoryChange, pet: P
 
 @router.delete("/memories/{id}", status_code=204)
 async def delete_memory(user: User, memory: PathMemory, pet: Pet) -> None:
-    """Forget a memory, as `POST …/forget` does, with an empty response."""
+    """Forget a memory, as `POST …/forget` does. The response is empty."""
     await pet.memories.forget(memory.id, user=user)
 
 
 @router.post("/memories/{id}/forget")
 async def forget_memory(user: User, memory: PathMemory, pet: Pet) -> ForgottenJson:
-    """Forget a memory, with what it had replaced, the messages that state it and the replies that repeat it.
-    The response says what was taken; its `undo_id` brings it back until `undo_until`."""
+    """Forget a memory, the memories that it replaced, the messages that state it and the replies that repeat
+    it. The response lists what was forgotten. `undo_id` undoes it until `undo_until`."""
     return forgotten_json(await pet.memories.forget(memory.id, user=user))
 
 
 @router.post("/forget")
 async def forget_offered(user: User, named: ForgetRequest, pet: Pet) -> ForgottenJson:
-    """Forget what an answer's `forget` or a receipt's `near` names, of whatever kind."""
+    """Forget a memory, message or task that an answer names in `forget`, or a receipt in `near`."""
     return forgotten_json(await pet.memories.forget(user=user, **named.model_dump()))
 
 
 @router.post("/forgotten/{id}/undo")
 async def undo_forget(user: User, id: MessageId, pet: Pet) -> ForgottenJson:
-    """Bring back what was forgotten, while it can be brought back."""
+    """Undo a forgetting, until its `undo_until`."""
     return forgotten_json(await pet.memories.undo_forget(id, user=user))
 
 
@@ -269,14 +275,14 @@ async def list_messages(
         str | None, InQuery(max_length=MAX_NAME, description="only those of the one with this id")
     ] = None,
 ) -> Response:
-    """List what was said and answered, newest first, without what is forgotten."""
+    """List the person's messages and the replies, newest first, without forgotten ones."""
     found = await pet.conversations.messages(user=user, limit=limit, before=before, conversation=conversation)
     return await _written(found, MessageJson, message_json)
 
 
 @router.delete("/messages/{id}")
 async def forget_message(user: User, id: MessageId, pet: Pet) -> ForgottenJson:
-    """Forget one of the person's messages, the reply to it, and the memories that rest on it alone."""
+    """Forget one of the person's messages, the reply to it, and the memories whose only evidence it is."""
     return forgotten_json(await pet.conversations.forget(id, user=user))
 
 
@@ -294,13 +300,14 @@ async def undo_replacement(user: User, memory: PathMemory, pet: Pet) -> MemoryUp
 
 @router.get("/tasks")
 async def list_tasks(user: User, pet: Pet, all: bool = False) -> list[Task]:
-    """List the open tasks, newest first; with `all` the finished ones too."""
+    """~ If an open task has the same words, none is created and the status is 200. => If there is one with
+    the same words, none is created and the status is 200."""
     return await pet.tasks.list(user=user, done=all)
 
 
 @router.post("/tasks", status_code=201, responses={200: {"model": ChangedTask}})
 async def add_task(user: User, given: TaskChange, pet: Pet, response: Response) -> ChangedTask:
-    """Create a task. A task with the same words is not created twice: the status is 200 then."""
+    """Create a task. If an open task has the same words, none is created and the status is 200."""
     made = await _update_task(user, None, given, pet)
     response.status_code = 201 if made.action == "made" else 200
     return made
@@ -308,7 +315,7 @@ async def add_task(user: User, given: TaskChange, pet: Pet, response: Response) 
 
 @router.delete("/tasks/{id}", status_code=204)
 async def delete_task(user: User, id: TaskId, pet: Pet) -> None:
-    """Forget a task, finished or not. What was said of it stays in the transcript."""
+    """Forget a task, finished or not. Messages about it stay in the transcript."""
     await pet.tasks.forget(id, user=user)
 
 
@@ -338,14 +345,14 @@ class CheckInsWanted(StrictBody):
 
 @router.get("/check-ins")
 async def get_check_ins(user: User, pet: Pet) -> CheckInsJson:
-    """Say whether the person wants to be asked how things went, and list what is planned."""
+    """Return whether the person wants to be asked how things went, and the planned check-ins."""
     asks = pet.check_ins
     return CheckInsJson(wanted=await asks.wanted(user=user), planned=await asks.list(user=user))
 
 
 @router.put("/check-ins")
 async def set_check_ins(user: User, given: CheckInsWanted, pet: Pet) -> CheckInsJson:
-    """Say whether the person wants it. With a no, what is planned goes."""
+    """Set whether the person wants check-ins. `false` also deletes the planned ones."""
     await pet.check_ins.want(given.wanted, user=user)
     return await get_check_ins(user, pet)
 
@@ -360,7 +367,7 @@ class OpenTaskJson(TypedDict):
 
 
 class ContextJson(TypedDict):
-    """What is known of a person, as `UserContext.to_json` has it."""
+    """A person's profile, facts and tasks, as `UserContext.to_json` writes them."""
 
     profile: Profile
     preferences: Preferences
@@ -399,7 +406,7 @@ async def export_person(user: User, pet: Pet) -> dict[str, Any]:
 
 @router.delete("")
 async def erase_person(request: Request, user: User, pet: Pet, linked: bool = False) -> Erased:
-    """Delete all data of the person, with `linked` of their linked accounts too. The response says what was
-    deleted and what is left."""
-    request.state.unnamed = True  # the audit's line stays, and names nobody
+    """Delete all data of the person, and with `linked` that of their linked accounts. The response says what
+    was deleted and what could not be."""
+    request.state.unnamed = True  # keep the line of the audit log, but without the person's name
     return await pet.people.erase(user=user, linked=linked)

@@ -1,4 +1,4 @@
-"""Ask for the bot of `hachi setup`: its tokens, each tried with one call, and who may use it."""
+"""Ask for the bot in `hachi setup`: its tokens, each tested with one call, and who may use it."""
 
 from functools import partial
 from importlib.resources import files
@@ -35,7 +35,7 @@ WHO = {
 
 
 async def ask_for_bot(talk: Dialogue) -> list[str]:
-    """Return the bots that are set up. Raises HachiError without a terminal."""
+    """Return the names of the bots that are configured. Raises HachiError without a terminal."""
     today = next((bot for bot in BOTS if talk.value(_tokens(bot)[0])), "none")
 
     def read(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""`hachi setup`: ask for the first settings at a terminal, or take them from options."""
+"""`hachi setup`: ask for the first settings at a terminal, or read them from options."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -45,7 +45,8 @@ async def setup(
 ) -> None:
     """Choose the model, the bot and who may use it.
 
-    At a terminal it asks for what no option answers. Run it again at any time: what is set stays.
+    At a terminal it asks for everything that no option sets. Run it again at any time: settings that you do
+    not change stay.
     """
     options = {name: value for name, value in locals().items() if isinstance(value, str)}
     typed = interactive()

@@ -1,6 +1,7 @@
 """Ask the questions of `hachi setup`.
 
-An option answers one; else a person at a terminal is asked; else what is set today stays.
+An option answers a question. Without one a person at a terminal is asked; without a terminal the current
+value stays.
 """
 
 import sys
@@ -15,21 +16,21 @@ from agent.settings import Settings, variable_of
 from agent.surfaces.cli.output import plain, say
 
 SHOWN = 4
-"""Characters of a secret that are shown, at its end."""
+"""How many characters at the end of a secret are shown."""
 CLEARS = "-"
-"""What is typed where no value is wanted."""
+"""What a person types to clear a value."""
 
 
 class Dialogue:
     def __init__(self, options: Mapping[str, str], *, typed: bool) -> None:
-        """`options` are answers by field of Settings; `typed` says whether a person can be asked."""
+        """`options` are answers by field of Settings; `typed`: a person at a terminal can be asked."""
         self.typed = typed
         self.changes: dict[str, str | None] = {}
-        """What is to be written, by field of Settings; None takes it out."""
+        """The values to write, by field of Settings; None removes the field."""
         self._options = dict(options)
 
     def settings(self, **more: str | None) -> Settings:
-        """Return the settings as they would be. Raises SettingsError for a value that cannot be read."""
+        """Return the settings with the answers so far. Raises SettingsError for an invalid value."""
         fields = Settings.model_fields
         given: dict[str, Any] = {
             name: fields[name].get_default() if value is None else value
@@ -38,7 +39,7 @@ class Dialogue:
         return Settings.load(**given, model_retries=0)
 
     def value(self, field: str) -> str:
-        """Return the value as text; empty where there is none."""
+        """Return the value as text; empty if there is none."""
         value = getattr(self.settings(), field)
         if isinstance(value, SecretStr):
             return value.get_secret_value()
@@ -55,7 +56,7 @@ class Dialogue:
         today: str = "",
         secret: bool = False,
     ) -> Any:
-        """Return what `check` makes of the answer; where it raises, a person reads why and is asked again."""
+        """Return the result of `check` for the answer. If it raises, show why and ask again."""
         while True:
             text = self._options.pop(option, None)
             if secret and text == "-":
@@ -73,11 +74,11 @@ class Dialogue:
 
     @property
     def unused(self) -> list[str]:
-        """Return what options answer that was not asked."""
+        """Return the options whose question was not asked."""
         return [*self._options]
 
     def answers(self, field: str) -> bool:
-        """Return whether an option answers it."""
+        """Return whether an option sets the field."""
         return field in self._options
 
     async def set(
@@ -89,7 +90,7 @@ class Dialogue:
         default: str = "",
         secret: bool = False,
     ) -> None:
-        """Ask for the value of a setting, until it can be read and `valid` takes the settings with it."""
+        """Ask for the value of a setting until it is valid and `valid` accepts the settings with it."""
         today = self.value(field)
 
         def check(text: str) -> None:
@@ -104,8 +105,8 @@ class Dialogue:
         await self.ask(field, question, check, today=today or default, secret=secret)
 
     async def works(self, trial: Callable[[Settings], Awaitable[str]]) -> bool:
-        """Try the answers and print what came of it. Return whether they may stay: a person decides on those
-        that failed. Raises HachiError without a terminal."""
+        """Try the answers and print the result. Return whether to keep them; if the trial failed, the person
+        decides. Raises HachiError without a terminal."""
         try:
             print(f"✓ {await trial(self.settings())}")
         except HachiError as error:
@@ -116,7 +117,7 @@ class Dialogue:
         return True
 
     async def _type(self, question: str, today: str, secret: bool) -> str:
-        """Return what is typed; Enter is today's value, and `-` none."""
+        """Return what the person types. Enter returns today's value, `-` none."""
         shown = f" [{f'…{today[-SHOWN:]}' if secret else plain(today)}]" if today else ""
         prompt: PromptSession[str] = PromptSession()
         try:

@@ -1,4 +1,4 @@
-"""Write settings into the settings file: whole or not at all, readable by its owner only."""
+"""Write the settings file: whole or not at all, readable by its owner only."""
 
 import io
 from collections.abc import Mapping
@@ -13,8 +13,8 @@ from agent.surfaces.cli.output import write_output
 
 
 def path_of(settings: Settings) -> Path:
-    """Return the file that settings are read from. Raises SettingsError if it is no file that can be written
-    anew, such as a pipe."""
+    """Return the path of the settings file. Raises SettingsError if it cannot be rewritten, for example a
+    pipe."""
     path = (settings.env_file or settings.home / ".env").resolve()
     if path.exists() and not path.is_file():
         raise SettingsError(
@@ -24,8 +24,8 @@ def path_of(settings: Settings) -> Path:
 
 
 def write(path: Path, values: Mapping[str, str | None]) -> None:
-    """Set these variables; None takes one out. Other lines and comments stay as they are. Raises
-    SettingsError for a value that would be read as another one, and OSError."""
+    """Set these variables; None removes one. Other lines and comments stay. Raises SettingsError if a value
+    would be read back as another one, and OSError."""
     text = changed(path.read_text("utf-8") if path.exists() else "", values)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     names = (name if value is not None else f"no {name}" for name, value in values.items())

@@ -1,4 +1,4 @@
-"""Ask for the model of `hachi setup`: its server, its key and its name, tried with one call."""
+"""Ask for the model in `hachi setup`: its server, key and name. One call tests the answers."""
 
 import asyncio
 from urllib.parse import urlsplit
@@ -21,14 +21,15 @@ HERE = {
     for name, provider in PROVIDERS.items()
     if urlsplit(provider.base_url or "").hostname == "127.0.0.1"
 }
-"""Where servers of models listen on a person's own machine, unless told otherwise."""
+"""Providers that run on the person's own machine, with their default addresses."""
 WITH_KEY = [name for name, provider in PROVIDERS.items() if provider.needs_key]
 OURSELVES = ("hachi",)
-"""The model that `hachi serve` lists, on vLLM's port."""
+"""Names of models to skip: `hachi serve` lists this one, on vLLM's port."""
 
 
 async def ask_for_model(talk: Dialogue) -> None:
-    """Ask until a call succeeds, or a person keeps what failed. Raises HachiError without a terminal."""
+    """Ask until a call succeeds, or the person keeps settings that failed. Raises HachiError without a
+    terminal."""
     asks_for_key = False
     while (server := await _ask_for_server(talk)) != "none":
         if not names_file(server):
@@ -36,18 +37,18 @@ async def ask_for_model(talk: Dialogue) -> None:
             await _ask_for_name(talk, server)
         if await talk.works(call_model):
             return
-        asks_for_key = True  # some servers list their models to everybody
+        asks_for_key = True  # because some servers list their models without a key
 
 
 def server_of(settings: Settings) -> str:
-    """Return what a person calls the server of these settings: its base URL, a provider, a file or `none`."""
+    """Return a name for the server in these settings: its base URL, a provider, a file or `none`."""
     if settings.model_file:
         return str(settings.model)
     return "none" if settings.offline else settings.openai_base_url or settings.provider or "openai"
 
 
 async def models_at(url: str | None, key: str = "") -> tuple[str, ...] | None:
-    """Return the names of a server's models; none where it wants another key. None if there is no API."""
+    """Return the names of a server's models; empty if it wants another key. None if there is no API."""
     try:
         async with openai.AsyncOpenAI(api_key=key or "none", base_url=url, max_retries=0) as client:
             models = (await ask_about(client, "", SECONDS)).models
@@ -59,7 +60,7 @@ async def models_at(url: str | None, key: str = "") -> tuple[str, ...] | None:
 
 
 async def _ask_for_server(talk: Dialogue) -> str:
-    """Ask where the model is. With another server, today's key and model are for nothing."""
+    """Ask where the model is. If the server changes, the current key and model are dropped."""
     today, choices = server_of(talk.settings()), [*WITH_KEY, "none"]
     if talk.typed:
         found = dict(zip(HERE, await asyncio.gather(*map(models_at, HERE.values())), strict=True))
@@ -80,7 +81,7 @@ async def _ask_for_server(talk: Dialogue) -> str:
         name = choices[int(text) - 1] if text.isdecimal() and 0 < int(text) <= len(choices) else text
         name = name.lower() if name.lower() in (*PROVIDERS, "none") else name
         if "://" in name:
-            talk.settings(openai_base_url=name)  # raises
+            talk.settings(openai_base_url=name)  # raises for an invalid URL
         elif not (name in PROVIDERS or name == "none" or names_file(name)):
             names = ", ".join((*PROVIDERS, "none"))
             raise BadInput(
@@ -101,7 +102,7 @@ async def _ask_for_server(talk: Dialogue) -> str:
 
 
 async def _with_path(url: str) -> str:
-    """Return the URL with /v1, if its API answers there alone."""
+    """Return the URL with /v1 if the API answers only there."""
     longer = f"{url.rstrip('/')}/v1"
     return longer if await models_at(url) is None and await models_at(longer) is not None else url
 
