@@ -48,7 +48,7 @@ NOT_OPEN = "That task is no longer open, or it is somebody else's."
 NOT_YOURS_TO_FORGET = "That is forgotten already, or somebody else told me it."
 UNDO_OVER = "That can no longer be undone: it is restored already, or deleted for good."
 STORED_BEFORE = "What I stored before stays; {prefix}forget-me deletes it."
-IN_PRIVATE = "Use this command in our direct messages: it is about your private memories."
+IN_PRIVATE = "Use this command in our direct messages: what it is about is private."
 LINKING = (
     "there, use the same command with this code, in our direct messages, within ten minutes. Show it to "
     "nobody: in private each account can then read what I remember of the other."
@@ -72,6 +72,8 @@ class Command(NamedTuple):
     name: str
     description: str
     argument: Argument | None = None
+    in_private: bool = False
+    """Whether it works in direct messages alone."""
 
 
 COMMANDS = (
@@ -82,14 +84,20 @@ COMMANDS = (
     Command("privacy", "What I store, who may read it, and where it goes."),
     Command("tasks", "Your open tasks."),
     Command(
-        "checkins", "Let me ask you how things went.", Argument("to", "on or off; unset: what is planned")
+        "checkins",
+        "Let me ask you how things went.",
+        Argument("to", "on or off; unset: what is planned"),
+        in_private=True,
     ),
     Command("context", "What I know of you here."),
     Command("trace", "What I did about your last message here."),
-    Command("link", "Link another account of yours with this one.", Argument("code", "The other one's code")),
-    Command("unlink", "Unlink this account from your others."),
+    Command(
+        "link", "Link another account of yours with this one.", Argument("code", "The other one's code"), True
+    ),
+    Command("unlink", "Unlink this account from your others.", in_private=True),
 )
 """The commands; `Commands` has a method for each."""
+_IN_PRIVATE = frozenset(command.name for command in COMMANDS if command.in_private)
 REMEMBER_THIS = "Remember this"
 """In the menu of a message; it calls `Commands.remember_message`."""
 LISTEN = Command("listen", "What I listen to in this channel.", Argument("to", "Unset: say how it stands"))
@@ -142,6 +150,8 @@ class Commands:
     @_answering
     async def run(self, name: str, asker: Asker, text: str = "") -> Answer:
         """Run one of `COMMANDS`. `text` is its argument."""
+        if not asker.place.private and name in _IN_PRIVATE:
+            return Answer(IN_PRIVATE)
         return await self._handlers[name](asker, text.strip())
 
     @_answering
@@ -294,8 +304,6 @@ class Commands:
     async def _link(self, asker: Asker, code: str) -> Answer:
         """Give a code or, with the code of another account, ask whether to link with that: who has somebody
         else type theirs would read what is that person's."""
-        if not asker.place.private:
-            return Answer(IN_PRIVATE)
         if not code:
             code = await self._pet.people.link_code(user=asker.user)
             return Answer(f"{code} links another account of yours with this one: {LINKING}")
@@ -317,8 +325,6 @@ class Commands:
         return Answer(f"Linked: {', '.join(linked)}. {asker.prefix}unlink separates them.", replaces=True)
 
     async def _unlink(self, asker: Asker, _: str) -> Answer:
-        if not asker.place.private:
-            return Answer(IN_PRIVATE)
         others = await self._pet.people.unlink(user=asker.user)
         return Answer(
             f"No longer linked with {', '.join(others)}." if others else "This account is not linked."
@@ -340,8 +346,6 @@ class Commands:
     async def _checkins(self, asker: Asker, text: str) -> Answer:
         """Show what the asker is to be asked, or say whether they want it; in private."""
         choice = text.lower()
-        if not asker.place.private:
-            return Answer(f"Check-ins are private: use {asker.prefix}checkins in our direct messages.")
         if choice not in ("", "on", "off"):
             return Answer(f"Use {asker.prefix}checkins on or off; without either I show what is planned.")
         user, pet = asker.user, self._pet

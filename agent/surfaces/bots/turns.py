@@ -315,7 +315,6 @@ class Turns:
         first = before[:1] if before and not await self.has_history(message) else []
         for line in [one for one in (*replied.values(), *first) if one.origin in texts]:
             files = [one for one in await self.platform.files_of(line) if one.kind in PERCEIVED]
-            files = [one for one in files if not one.words]  # else its text has them
             left = pictures - sum(len(one.pictures) for one in reads)
             reads.append(await self.files.read(files, sees=sees, pictures=left))
             texts[line.origin] = text_with(texts[line.origin], reads[-1].places)
@@ -358,6 +357,5 @@ class Turns:
         return await self.pet.conversations.exists(message.queue, user=message.user, place=message.place)
 
     async def forget(self, origin: str) -> None:
-        self.files.forget()
         if receipt := await self.pet.conversations.forget_sent(origin):
             log.info("%s was deleted by its author: %d memories forgotten", origin, len(receipt.memories))

@@ -34,14 +34,10 @@ class Attachment:
     """Returns the content, of so many bytes at most. May raise anything."""
     is_text: bool = False
     """Whether the platform itself calls it text."""
-    id: str = ""
-    """The platform's; empty if it has none."""
     is_voice: bool = False
     """Whether it is a voice message, and no file with a name of its own."""
     seconds: float | None = None
     """How long a recording is, as the platform tells."""
-    words: str = ""
-    """Those that the platform itself has heard in it."""
 
     @property
     def kind(self) -> Kind:
@@ -51,7 +47,7 @@ class Attachment:
         )
         if self.is_text:
             return "text"
-        if self.words or self.is_voice or media.startswith("audio/"):
+        if self.is_voice or media.startswith("audio/"):
             return "recording"
         if media.removeprefix("image/") in _PICTURES:
             return "picture"

@@ -25,8 +25,6 @@ MAX_CHARACTERS = 60_000
 """The limit for all files of a message together."""
 TOO_MANY = "too many files"
 NOT_KNOWN = "I read text, see PNG, JPEG, WebP and GIF, and hear recordings"
-KEPT_SECONDS, MOST_KEPT = 600.0, 32
-"""How long, and of how many files, what was read is kept: while their message may be edited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +43,6 @@ class Read:
 class AttachmentReader:
     transcriber: Transcriber | None = None
     scaler: Scaler = field(default_factory=Scaler)
-    _kept: dict[str, Read] = field(default_factory=dict)
-    """By the platform's id of a file."""
 
     @classmethod
     def of(cls, settings: Settings) -> "AttachmentReader":
@@ -75,26 +71,18 @@ class AttachmentReader:
     async def _read(self, attachment: Attachment, *, many: bool, sees: bool) -> Read:
         if attachment.kind == "picture" and not sees:
             return Read((attachment.shown(),), (NOT_SHOWN,))
-        if kept := self._kept.get(attachment.id):
-            return kept
         try:
             if many:
                 raise Unreadable(TOO_MANY)
-            read = await self._content(attachment)
+            return await self._content(attachment)
         except Unreadable as reason:
             return _unread(attachment, str(reason))
         except Exception as error:
             log.warning("cannot fetch an attachment: %s: %s", type(error).__name__, error)
             return _unread(attachment, NOT_FETCHED)
-        if attachment.id and len(self._kept) < MOST_KEPT:
-            self._kept[attachment.id] = read
-            asyncio.get_running_loop().call_later(KEPT_SECONDS, self._kept.pop, attachment.id, None)
-        return read
 
     async def _content(self, attachment: Attachment) -> Read:
         kind, seconds = attachment.kind, attachment.seconds
-        if kind == "recording" and attachment.words:
-            return Read((attachment.shown(one_line(attachment.words), seconds=seconds),))
         if kind == "other":
             raise Unreadable(f"{display_name(attachment.media_type, 'an unknown kind')}, {NOT_KNOWN}")
         if kind == "recording" and self.transcriber is None:
@@ -113,10 +101,6 @@ class AttachmentReader:
             return Read((attachment.shown(data.decode("utf-8-sig")),))
         except UnicodeDecodeError:
             raise Unreadable("no text in UTF-8") from None
-
-    def forget(self) -> None:
-        """Forget what was read of any file."""
-        self._kept.clear()
 
 
 def _unread(attachment: Attachment, reason: str) -> Read:

@@ -294,7 +294,6 @@ def _files_of(message: Any) -> list[Attachment]:
             file.content_type or "",
             file.size,
             partial(download, file.url, may_ask=lambda url: is_at(url, _HOSTS, discord.http.Route.BASE)),
-            id=str(file.id),
             is_voice=one.flags.voice,
             seconds=file.duration,
         )

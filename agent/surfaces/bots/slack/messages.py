@@ -191,7 +191,7 @@ class Reader:
 
     async def files_of(self, line: NearbyMessage) -> list[Attachment]:
         files = _files_of(line.source)
-        return [await attachment_of(self.client, one, patient=False) for one in files]
+        return [await attachment_of(self.client, one) for one in files]
 
     async def may_read(self, user: str, places: Sequence[Place]) -> Mapping[Place, str]:
         """Name the channels that the person may read: those they are in, and for a member of the workspace
@@ -235,9 +235,13 @@ class Reader:
         """Return in words what a message says, with names instead of ids, with forwarded messages and blocks;
         as a `whole` also with files, and what an app or a link shows."""
         text = str(said.get("text") or "")
-        files = [{"name": await self._file(one)} for one in said.get("files") or () if whole]
+        files = [await attachment_of(self.client, one) for one in said.get("files") or () if whole]
         blocks = [one for one in said.get("blocks") or () if not text or one.get("type") != "rich_text"]
-        held = [text, described("shown", blocks, text), described("file", files)]
+        held = [
+            text,
+            described("shown", blocks, text),
+            described("file", [{"name": one.name or "a file"} for one in files]),
+        ]
         for one in said.get("attachments") or ():
             if one.get("is_share") or one.get("is_msg_unfurl"):
                 if words := await self._readable(one, source, place):
@@ -246,11 +250,6 @@ class Reader:
                 held.append(described("shown", one, text))
         text = "\n".join(filter(None, held))
         return readable_text(text, await self._names(text, source, place))
-
-    async def _file(self, file: Mapping[str, Any]) -> str:
-        """Return the name of a file and, of a voice message, its words."""
-        read = await attachment_of(self.client, file, patient=False)
-        return f"{read.name or 'a file'}{read.words and f', it says: {read.words}'}"
 
     async def _author(self, said: Mapping[str, Any], source: Source, place: Place) -> str:
         """Return what who wrote a message is called: a person, or an app by the name that it gives itself."""

@@ -1,6 +1,5 @@
 """Files of messages: which are read, what stands for them in the text, and what is said of others."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -40,10 +39,8 @@ def reader() -> Any:
     return AttachmentReader(Hearing("m", "http://a.test", "k", 1.0), Scaling())  # type: ignore[arg-type]
 
 
-def fetching(content: bytes | Exception, asked: list[int] | None = None) -> Callable[[int], Awaitable[bytes]]:
-    async def fetch(most: int) -> bytes:
-        if asked is not None:
-            asked.append(most)
+def fetching(content: bytes | Exception) -> Callable[[int], Awaitable[bytes]]:
+    async def fetch(_: int) -> bytes:
         if isinstance(content, Exception):
             raise content
         return content
@@ -88,10 +85,6 @@ async def test_text_is_known_by_its_type_its_ending_or_the_platform(
         (file("a.JPG", b"", ""), "[picture a.JPG]"),
         (VOICE, "(spoken, 0:07) these are my words"),
         (file("talk.mp3", b"my", ""), "(spoken in talk.mp3, 1:05) these are my words"),
-        (
-            file("a.mp4", media_type="video/mp4", fetch=NEVER, words="Hello\nyou"),
-            "(spoken in a.mp4) Hello you",
-        ),
     ],
 )
 async def test_pictures_are_named_and_what_is_spoken_is_said(reader, attachment, place) -> None:
@@ -147,20 +140,6 @@ async def test_number_and_total_length_are_limited(reader) -> None:
     assert ["too long together" in place for place in read.places] == [False, True]
     pictures = await reader.read([PICTURE] * 3, pictures=2)
     assert (len(pictures.pictures), len(pictures.faults)) == (2, 1)
-
-
-async def test_a_file_is_fetched_once_while_its_message_may_be_edited(reader, monkeypatch) -> None:
-    monkeypatch.setattr("agent.surfaces.bots.attachments.read.KEPT_SECONDS", 0.05)
-    asked: list[int] = []
-    picture = file("cat.png", media_type="image/png", fetch=fetching(b"png", asked), id="7")
-    for _ in range(2):
-        assert (await reader.read([picture])).pictures == (URL,)
-    assert asked == [MAX_BYTES["picture"]]
-    await asyncio.sleep(0.1)
-    await reader.read([picture])
-    reader.forget()
-    await reader.read([picture])
-    assert len(asked) == 3
 
 
 @pytest.mark.parametrize(

@@ -118,29 +118,19 @@ async def test_the_reason_is_given_for_a_file_that_is_not_read(client, slack, co
     assert reason in await read(client, slack.attach("thing", content, **other))
 
 
-VTT = "WEBVTT\n\n1\n00:00.000 --> 00:02.000\n<v Ana>Remind me\n\n00:02.000 --> 00:04.000\nto buy milk.\n"
-
-
-@pytest.mark.parametrize("has_more", [False, True])
-async def test_a_voice_message_is_read_once_slack_has_heard_it(client, slack, clock, monkeypatch, has_more):
-    monkeypatch.setattr("agent.surfaces.bots.slack.client.VOICE_WAITS", (0.0, 0.0))
-    slack.files["words.vtt"] = ("text/vtt", VTT.encode())
+async def test_what_an_event_leaves_out_of_a_file_is_asked_for(client, slack, clock) -> None:
+    plan = slack.attach("plan.txt", b"soup")  # of another workspace
+    slack.told[plan["id"]] = [plan]
+    foreign = {"id": plan["id"], "mode": "file_access", "file_access": "check_file_info"}
     voice = slack.attach("audio_message.m4a", b"", "audio/mp4", subtype="slack_audio", duration_ms=71_400)
-    heard = {"status": "complete", "preview": {"content": "Remind me", "has_more": has_more}}
-    slack.told[voice["id"]] = [voice | {"transcription": {"status": "processing"}}] * 2
-    slack.told[voice["id"]] += [voice | {"transcription": heard, "vtt": f"{slack.url}/files/words.vtt"}]
-    other = slack.attach("plan.txt", b"soup")  # of another workspace
-    slack.told[other["id"]] = [other]
-    files = [
-        slack.told[voice["id"]][0],
-        {"id": other["id"], "mode": "file_access", "file_access": "check_file_info"},
-    ]
-    source = Source("T1", "C1", "UANA", "1.5", "UHACHI", {"text": "", "files": files})
+    source = Source("T1", "C1", "UANA", "1.5", "UHACHI", {"text": "", "files": [voice, foreign]})
     said = IncomingMessage("slack:T1:UANA", Place(("slack", "T1", "C1")), source=source)
     content = await Reader(client, label, listening, clock).read(said)
-    words = "Remind me to buy milk." if has_more else "Remind me"
     places = (await AttachmentReader().read(content.attachments)).places
-    assert places == (f"(spoken, 1:11) {words}", "[file plan.txt]\nsoup\n[end of plan.txt]")
+    assert places == (
+        "(spoken, 1:11; not heard: no transcriber is set up)",
+        "[file plan.txt]\nsoup\n[end of plan.txt]",
+    )
     assert content.text == ""
 
 
