@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, and_, delete, exists, func, or_, select, update
+from sqlalchemy import ColumnElement, and_, delete, exists, func, literal, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import user_key
 from memory.people.due_tasks import named_by
+from memory.people.links import LINKED
 from memory.people.waking_hours import WakingHours
 from memory.sql.engine import Database
 from memory.sql.engine.fence import lift_fence
@@ -198,8 +199,9 @@ def _check_in(job: Any, due: datetime) -> CheckIn:
 
 
 def _has_written(user: str, since: datetime) -> ColumnElement[bool]:
-    """Match where the person has written in private since then."""
-    mine = messages.c.user_id == user, messages.c.role == "user", messages.c.place == ""
+    """Match where the person has written in private since then, on this account or a linked one."""
+    theirs = select(literal(user)).union_all(LINKED.params(user=user))
+    mine = messages.c.user_id.in_(theirs), messages.c.role == "user", messages.c.place == ""
     return exists().where(*mine, messages.c.sent_at >= since)
 
 

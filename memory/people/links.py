@@ -44,7 +44,7 @@ MOST_PLACES, LOOKED_AT = 20, 2_000
 messages and replies are looked at for them."""
 
 _other, _mine = links.alias("other"), links.alias("mine")
-_LINKED = (
+LINKED = (
     select(_other.c.user_id)
     .join(_mine, _mine.c.person == _other.c.person)
     .where(_mine.c.user_id == bindparam("user"), _other.c.user_id != bindparam("user"))
@@ -65,7 +65,7 @@ _WRITTEN = (
     .subquery()
 )
 _ANY = select(links.c.user_id).limit(1)
-_BOTH = _LINKED.union_all(select(_WRITTEN.c.place))
+_BOTH = LINKED.union_all(select(_WRITTEN.c.place))
 """Linked accounts and, as keys, the places where the person wrote. Built once: turns ask."""
 
 
@@ -87,7 +87,7 @@ class Links:
         if not await self._database.rows(_ANY):
             self._none_until = time.monotonic() + NONE_FRESH
             return ()
-        return tuple(sorted(row.user_id for row in await self._database.rows(_LINKED, {"user": user})))
+        return tuple(sorted(row.user_id for row in await self._database.rows(LINKED, {"user": user})))
 
     async def audience(self, user: str, place: Place) -> Audience:
         """Return what the person may read there; in private also what their linked accounts may."""
@@ -164,7 +164,7 @@ class Links:
     async def unlink(self, user: str) -> tuple[str, ...]:
         """Part this account from those that it is linked with, and return them."""
         async with self._database.write(lock={LOCK}) as connection:
-            others = tuple(await connection.scalars(_LINKED, {"user": user}))
+            others = tuple(await connection.scalars(LINKED, {"user": user}))
             alone = others if len(others) == 1 else ()
             await connection.execute(delete(links).where(links.c.user_id.in_({user, *alone})))
             gone = update(link_codes).where(link_codes.c.user_id == user)

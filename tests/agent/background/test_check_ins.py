@@ -199,6 +199,13 @@ async def they_write_when_it_is_over(here: World) -> None:
 
 
 @ends
+async def they_write_on_a_linked_account_when_it_is_over(here: World) -> None:
+    await here.pet.people.link(await here.pet.people.link_code(user=ANA), user="slack:T:1")
+    here.clock.now = EVENING
+    await here.pet.respond("What a day", user="slack:T:1", settle=True)
+
+
+@ends
 async def they_want_no_more(here: World) -> None:
     await here.pet.check_ins.want(False, user=ANA)
 
