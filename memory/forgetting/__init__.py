@@ -1,5 +1,5 @@
-"""Hidden, then gone: forgetting, a client's edits, making private, erasing a person, expiry.
+"""Hide rows and later purge them: forgetting, a client's edits, making private, erasing a person, expiry.
 
-`cascade` says what goes; `forget_and_undo` hides and restores it; `purge` deletes what was hidden long enough
-or expired; `erasure` does both for a person.
+`cascade` computes the affected rows. `forget_and_undo` hides and restores them. `purge` deletes hidden rows
+after the time to undo, and expired ones. `erasure` hides and purges all rows of a person.
 """

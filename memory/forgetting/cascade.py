@@ -1,15 +1,16 @@
 """Compute the cascade of a forgetting: the rows that go with a memory or a message. Changes nothing.
 
-*A memory*: what it superseded for the same owners, the person's messages that state it, and Hachi's replies
-to those; of the later replies to the person, or shown it, those that contain it, and those shown nothing
-else.
+*A memory*: the memories that it superseded for the same owners, the person's messages that state it, and the
+replies to those. Of later replies to the person, or written from it, those that contain it or have no other
+source.
 
-*A message*: the facts, entries and tasks that no other message of the person states, and the replies to it. A
-*conversation* is all of the person's messages in it, with those that a client has replaced.
+*A message*: the facts, entries and tasks that no other message of the person states, and the replies to it.
+*A conversation*: all messages of the person in it, including those that a client has replaced.
 
-*A person*: all rows of theirs, and replies to others that were shown one of them and contain it.
+*A person*: all their rows, and the replies to others that were written from one of these rows and contain it.
 
-What others stated stays. Rows that are hidden already belong to it too: another forgetting may be undone.
+Statements of other people stay. Rows that are already hidden belong to the cascade too, because the other
+forgetting may be undone.
 """
 
 from collections.abc import Collection, Iterable
@@ -62,12 +63,12 @@ class Cascade:
     facts: tuple[Memory, ...] = ()
     """The memories of the links, as they are now."""
     messages: frozenset[str] = frozenset()
-    """The person's own."""
+    """The person's own messages."""
     replies: frozenset[str] = frozenset()
     elsewhere: frozenset[str] = frozenset()
-    """Those of the `replies` that others were given in private: no receipt tells of them."""
+    """Those of the `replies` that went to others in private. Receipts do not mention them."""
     shown: tuple[str, ...] = ()
-    """The ids of replies that were shown one of the rows, and stay."""
+    """The ids of replies that stay although they were written from one of the rows."""
     tasks: frozenset[str] = frozenset()
     entries: frozenset[str] = frozenset()
     scanned: ComparedReplies = NONE_COMPARED
@@ -80,7 +81,7 @@ class Cascade:
 
     @property
     def owners(self) -> frozenset[str]:
-        """Return the owners of its links, and the person: the locks of the transaction that hides it."""
+        """Return the owners of the links and the person, to be locked while the cascade is hidden."""
         return frozenset({owner for _, owner in self.links} | {user_key(self.person)})
 
 
@@ -91,7 +92,7 @@ async def cascade_of(
     now: datetime,
     scanned: ComparedReplies = NONE_COMPARED,
 ) -> Cascade:
-    """Return the cascade of what the person names, with their message that asks for it."""
+    """Return the cascade of the row that the person names, including their message that asks for it."""
     match named.kind:
         case "memory":
             return await of_fact(connection, named.id, user, now, named.asked_in, scanned)
@@ -115,7 +116,7 @@ async def of_fact(
     asked_in: str = "",
     scanned: ComparedReplies = NONE_COMPARED,
 ) -> Cascade:
-    """Return the cascade of a memory; its `links` are empty if the person did not state it."""
+    """Return the cascade of a memory. Its `links` are empty if the person did not state the memory."""
     links, shared = await with_replaced(connection, [id], user, now)
     facts = await facts_of(connection, links, now)
     stay = await still_linked(connection, links) - {id}
@@ -154,8 +155,8 @@ async def of_edit(connection: AsyncConnection, ids: Collection[str], user: str, 
 async def _of_said(
     connection: AsyncConnection, ids: Collection[str], user: str, now: datetime
 ) -> tuple[Cascade, bool]:
-    """Return the cascade of messages or replies without further replies, and whether others stated one of the
-    facts too."""
+    """Return the cascade of messages or replies, without the replies that contain them, and whether other
+    people stated one of the facts too."""
     own = await _own(connection, ids, user)
     answers = (messages.c.user_id == user, messages.c.role == "assistant")
     replies = await connection.scalars(select(messages.c.id).where(messages.c.id.in_(ids), *answers))
@@ -179,8 +180,8 @@ async def of_person(
     now: datetime,
     scanned: ComparedReplies = NONE_COMPARED,
 ) -> Cascade:
-    """Return all rows of a person, with the replies to others in these places that were shown one and contain
-    it."""
+    """Return all rows of a person, and the replies to others in these places that were written from one of
+    them and contain it."""
     own = user_key(user)
     linked = select(memory_owners.c.memory_id).where(memory_owners.c.owner == own)
     stated = select(memories.c.id).where(or_(memories.c.user_id == user, memories.c.id.in_(linked)))
@@ -217,7 +218,7 @@ async def of_person(
 
 
 async def still_linked(connection: AsyncConnection, links: Collection[Link]) -> set[str]:
-    """Return the memories of these links that have other links, too."""
+    """Return the memories of these links that also have other links."""
     query, found = select(memory_owners.c.memory_id, memory_owners.c.owner), set[str]()
     for part in parts(id for id, _ in links):
         rows = await connection.execute(query.where(memory_owners.c.memory_id.in_(part)))
@@ -228,7 +229,7 @@ async def still_linked(connection: AsyncConnection, links: Collection[Link]) -> 
 async def _with_replies(
     connection: AsyncConnection, cascade: Cascade, readers: ColumnElement[bool], asked_in: str
 ) -> Cascade:
-    """Add the replies that belong to the cascade, out of those that `readers` matches."""
+    """Add to the cascade the replies that belong to it, out of those that `readers` matches."""
     own = cascade.messages
     text = select(messages.c.text, messages.c.sent_at).where(messages.c.id.in_(own - {asked_in}))
     said = (await connection.execute(text)).all()
@@ -267,27 +268,27 @@ async def _summaries_of(connection: AsyncConnection, ids: Collection[str]) -> se
 
 
 async def _owners_of(connection: AsyncConnection, ids: Collection[str], user: str) -> set[str]:
-    """Return the owner keys of what the person stated in these messages."""
+    """Return the owner keys of facts that the person states in these messages."""
     places = await connection.scalars(select(messages.c.place).where(messages.c.id.in_(ids)).distinct())
     return {owner for place in places for owner in owners_of(user, Place.of_key(place))}
 
 
 async def _own(connection: AsyncConnection, ids: Collection[str] | Select[str], user: str) -> set[str]:
     """Return those of these messages that the person wrote."""
-    if isinstance(ids, Select):  # inside the other statement, SQLite would read all that the person wrote
+    if isinstance(ids, Select):  # as a subquery, SQLite would read all messages of the person
         ids = list(await connection.scalars(ids))
     mine = (messages.c.user_id == user, messages.c.role == "user")
     return set(await connection.scalars(select(messages.c.id).where(messages.c.id.in_(ids), *mine)))
 
 
 _FACTS = select(memories.c.id).where(memories.c.message_id.is_not(None))
-"""A fact that a program added rests on more than its messages."""
+"""Only facts from messages, because a fact that a program added does not depend on its messages alone."""
 _TASKS = select(tasks.c.id)
 _ENTRIES = select(context_entries.c.id)
 
 
 def stated_only_by(ids: Collection[str], user: str, items: Select[Any]) -> Select[Any]:
-    """Select the `items` that these messages state, and no other visible message of the person."""
+    """Select the `items` that these messages state and no other visible message of the person states."""
     id, source, other = items.selected_columns[0], rests_on.c, rests_on.alias("other").c
     stated = select(source.derived_id).where(source.source_id.in_(ids), source.how == "stated")
     by_another = (other.derived_id == id, other.how == "stated", other.source_id.not_in(ids))
@@ -304,7 +305,7 @@ async def _alone(
 async def with_replaced(
     connection: AsyncConnection, ids: Collection[str], user: str, now: datetime
 ) -> tuple[frozenset[Link], bool]:
-    """Return the `links_to_hide` of these memories, and of what they superseded for the same owners."""
+    """Return the `links_to_hide` of these memories and of those that they superseded for the same owners."""
     links, shared = await links_to_hide(connection, ids, user, now)
     olds = await replaced_by(connection, links)
     theirs, also_shared = await links_to_hide(connection, {id for id, _ in olds}, user, now)
@@ -314,8 +315,8 @@ async def with_replaced(
 async def links_to_hide(
     connection: AsyncConnection, ids: Collection[str], user: str, now: datetime
 ) -> tuple[frozenset[Link], bool]:
-    """Return the links of these memories that a forgetting hides: all, or where somebody else stated one too,
-    the person's and those of places where nobody else stated it; and whether somebody else stated one."""
+    """Return the links to hide, and whether somebody else stated one of these memories. All links are hidden,
+    but of a memory that somebody else stated only the person's and those of places where nobody else did."""
     own, found, shared = user_key(user), set[Link](), False
     teller, links = dict[str, str](), dict[str, list[Any]]()
     for part in parts(ids):
@@ -341,7 +342,7 @@ async def links_to_hide(
 async def _superseded_for(
     connection: AsyncConnection, id: str, places: Collection[str], now: datetime
 ) -> set[str]:
-    """Return the owners for whom a memory of one of these places supersedes this one."""
+    """Return the owners for whom this memory is superseded by a memory of one of these places."""
     newer, pair = memory_owners.c, replacements.c
     there = exists().where(newer.memory_id == pair.new_id, newer.owner.in_(places))
     query = select(pair.owner).where(pair.old_id == id, there, still_replaces())
@@ -351,8 +352,8 @@ async def _superseded_for(
 async def _places_of_tellers(
     connection: AsyncConnection, tellers: Collection[str], places: set[str]
 ) -> set[str]:
-    """Return the places where one of these people can have stated a memory: the only place, or of several
-    those where they spoke."""
+    """Return the places where one of these people may have stated a memory: a single place as it is, of
+    several places those where one of them wrote messages."""
     if len(places) < 2:
         return places
     people = [teller.removeprefix("user:") for teller in tellers]

@@ -1,4 +1,4 @@
-"""Delete unused memories, those over a person's cap, and old messages, where a setting asks for it."""
+"""Delete unused memories, memories over a person's cap, and old messages, if settings ask for that."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -34,13 +34,13 @@ class CleanupItem:
 @dataclass(frozen=True, slots=True)
 class Limits:
     unused_for: timedelta | None = None
-    """Delete a memory that nobody has stated or recalled for this long …"""
+    """Delete a memory that was not stated or recalled for this long …"""
     unimportant: float = 0.5
     """… and whose importance is below this. With `unused_for` None no memory is deleted as unused."""
     cap: int | None = None
     """The most memories a person may have. The least important, longest unused ones are deleted first."""
     messages_for: timedelta | None = None
-    """Delete messages and replies that are older. Facts, tasks and profiles that they stated stay."""
+    """Delete messages and replies older than this. Facts, tasks and profile entries from them stay."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ class CleanUp:
         return [item for some in deleted for item in some]
 
     async def delete(self, items: Sequence[CleanupItem], user: str) -> list[CleanupItem]:
-        """Delete these memories of the person with what they had superseded. Returns those that were
-        theirs."""
+        """Delete these memories of the person, and those they had superseded. Returns the items that were
+        deleted."""
         now, links, gone = self.clock(), set[Link](), list[CleanupItem]()
         owners = {owner for item in items for owner in item.memory.owners} | {user_key(user)}
         async with self.database.write(lock=owners) as connection:
@@ -82,8 +82,8 @@ class CleanUp:
         return gone
 
     async def hide_old_messages(self) -> int:
-        """Hide messages that are too old, for the purge. Summaries are written again; posts on platforms
-        stay. Returns how many were hidden."""
+        """Hide messages older than the limit; the purge deletes them. Summaries are rewritten, posts on
+        platforms stay. Returns how many were hidden."""
         if self.limits.messages_for is None:
             return 0
         hidden, now = 0, self.clock()
@@ -120,7 +120,7 @@ class CleanUp:
         )
 
     async def _over_the_cap(self, unused: set[str], now: datetime) -> list[Memory]:
-        """Return the memories over each person's cap. They count for who stated them, in channels too."""
+        """Return the memories over each person's cap. They count for their author, also in channels."""
         if self.limits.cap is None:
             return []
         counted = (

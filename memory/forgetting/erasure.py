@@ -1,7 +1,7 @@
-"""Erase a person: hide their rows, delete them at once, and count what is deleted and what stays.
+"""Erase a person: hide their rows, purge them at once, and count the rows that are deleted and that stay.
 
-From the first transaction on no read returns a row of theirs, and no job stores one. The purge then deletes
-in batches. Every step may run again, so a later call completes an interrupted erasure.
+After the first transaction no read returns their rows, and no job stores new ones. The purge then deletes in
+batches. Every step is safe to repeat, so a later call completes an interrupted erasure.
 """
 
 import asyncio
@@ -44,22 +44,22 @@ AGAIN = "something came in while it ran; run it again"
 
 
 class Outside(Protocol):
-    """Erases the person outside the database and the indexes. Every step may run again."""
+    """The erasure outside the database and the indexes. Every step is safe to repeat."""
 
     async def places(self, user: str) -> Collection[str]:
-        """Return the keys of further places where they spoke."""
+        """Return the keys of further places where they wrote."""
         ...
 
     async def clean(self, progress: ErasureProgress) -> None:
-        """Delete their lines in files and their traces, and those of others by ids, and count them."""
+        """Delete and count their lines in files, their traces, and traces of others that show deleted ids."""
         ...
 
     async def rewrite(self) -> None:
-        """Rewrite the files of other databases, in which parts of deleted rows may stand."""
+        """Rewrite the files of other databases, which may contain parts of deleted rows."""
         ...
 
     def out_of_reach(self) -> Sequence[str]:
-        """Return what else may hold their data."""
+        """Return the places with their data that Hachi cannot erase."""
         ...
 
 
@@ -72,7 +72,7 @@ class Erasure:
     clock: Callable[[], datetime]
     outside: Outside
     _locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
-    """Held while a person is erased; the dictionary does not keep their name."""
+    """A lock for each person who is being erased. The weak dictionary forgets their id afterwards."""
 
     async def preview(self, user: str) -> dict[str, int]:
         """Return how many rows `erase` would delete from the database now, by kind. Changes nothing."""
@@ -80,14 +80,14 @@ class Erasure:
             return await rows.count(connection, user)
 
     async def erase(self, user: str) -> Erased:
-        """Delete all data of the person, also of an interrupted run; the receipt counts both. Messages that
+        """Delete all data of the person. The receipt includes the counts of an interrupted run. Messages that
         they send meanwhile are answered afterwards, as from a new person. Raises StoreUnavailable."""
         async with self._locks.setdefault(user, asyncio.Lock()):
             return await self._erase(user)
 
     async def resume(self) -> list[Erased]:
-        """Complete interrupted erasures, except those of people who have spoken since: that would be deleted,
-        too."""
+        """Complete interrupted erasures, except those of people who have written since, because their new
+        messages would be deleted too."""
         async with self.database.read() as connection:
             unfinished = await rows.unfinished(connection)
         for user in [user for user, spoken in unfinished if spoken]:
@@ -95,7 +95,7 @@ class Erasure:
         return [await self.erase(user) for user, spoken in unfinished if not spoken]
 
     async def finished(self, user: str | None) -> None:
-        """Wait until no erasure of this person is running. Raises NotOpen, before anything is waited for."""
+        """Wait until no erasure of this person is running. Raises NotOpen at once if it is closed."""
         self.database.check_usable()
         while user is not None and (lock := self._locks.get(user)) and lock.locked():
             async with lock:
@@ -116,7 +116,7 @@ class Erasure:
                 break
         await self._delete_documents(progress)
         left = await self._clean_index(progress)
-        await self.outside.clean(progress)  # once more, for what came in meanwhile
+        await self.outside.clean(progress)  # again, for data that arrived meanwhile
         kinds = (await self.preview(user)).items()
         left += [Remainder(kind, count, AGAIN, False) for kind, count in kinds]
         left = left or await self._rewrite()
@@ -124,8 +124,8 @@ class Erasure:
         return self._receipt(progress, left)
 
     async def _hide(self, progress: ErasureProgress) -> None:
-        """Hide and count all rows of theirs in one transaction, which also stores that they are being erased.
-        Its locks wait until replies in their places are stored."""
+        """Hide and count all their rows in one transaction, which also stores that they are being erased. Its
+        locks make it wait for running replies in their places."""
         user = progress.user
         async with self.database.read() as connection:
             await rows.look_up(connection, progress)
@@ -161,7 +161,7 @@ class Erasure:
             )
 
     async def _delete_rows(self, progress: ErasureProgress) -> None:
-        """Delete rows that are not hidden first: jobs, conversations, names, settings."""
+        """Delete rows of kinds that are never hidden: jobs, conversations, names, settings."""
         user = progress.user
         async with self._stage(progress, [f"tasks:{user}", f"context:{user}", LINKS]) as connection:
             progress.counts["work"] += await rows.delete_work(connection, user)
@@ -171,7 +171,7 @@ class Erasure:
             await rows.unname(connection, user)
 
     async def _purge(self, user: str) -> None:
-        """Delete their hidden rows, and pass global memories to nobody."""
+        """Delete their hidden rows, and remove them as the author of global memories."""
         for row in await self.database.rows(_hidden_of(user)):
             await retried(partial(self.purge.delete, row.id))
         async with self.database.write() as connection:
@@ -198,7 +198,7 @@ class Erasure:
         return [Remainder("index", left, AGAIN, False)] if left else []
 
     async def _rewrite(self) -> list[Remainder]:
-        """Rewrite the database files, whose free pages may hold parts of deleted rows."""
+        """Rewrite the database files, whose free pages may contain parts of deleted rows."""
         self.database.drop_copies()
         try:
             await self.database.vacuum()
@@ -225,7 +225,7 @@ class Erasure:
     async def _stage(
         self, progress: ErasureProgress, lock: Collection[str] = ()
     ) -> AsyncIterator[AsyncConnection]:
-        """Open a transaction that also stores what has been removed so far."""
+        """Open a transaction that also stores the progress."""
         async with self.database.write(lock) as connection:
             yield connection
             await rows.store(connection, progress)

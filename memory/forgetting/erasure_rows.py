@@ -1,4 +1,4 @@
-"""Find the rows of a person: their running erasure, rows by kind, and rows of others that name them."""
+"""Read and delete the rows of a person, others' rows that name them, and the progress of their erasure."""
 
 import json
 from collections import Counter
@@ -38,38 +38,38 @@ STAYS = {
     SHARED: "somebody else stated them too, or they are everybody's",
     SHOWN: "they were written to others while something of this person was in view, and do not contain it",
 }
-"""What stays on purpose, by kind, and why."""
+"""The reasons why rows stay on purpose, by kind."""
 
 
 @dataclass(slots=True)
 class ErasureProgress:
-    """What the running erasure has deleted so far."""
+    """The progress of a running erasure."""
 
     user: str
     counts: Counter[str] = field(default_factory=Counter)
-    """The number of deleted items, by kind; and of those that stay, by a kind of `STAYS`."""
+    """The number of deleted items by kind, and of items that stay by the kinds of `STAYS`."""
     places: set[str] = field(default_factory=set)
-    """The keys of the places where they spoke."""
+    """The keys of the places where they wrote."""
     ids: set[str] = field(default_factory=set)
     """The ids of the messages, memories, summaries and chunks of documents that this run deletes."""
     texts: set[str] = field(default_factory=set)
     """The texts of these messages."""
 
     def add_deleted(self, ids: Collection[str]) -> None:
-        """Note that these rows are deleted, and are to be removed from the index."""
+        """Count these rows as deleted, and schedule their removal from the index."""
         self.ids.update(ids)
         self.counts["index"] += len(ids)
 
 
 async def stored_progress(connection: AsyncConnection, user: str, places: Collection[str]) -> ErasureProgress:
-    """Return what an interrupted erasure has deleted; `places` are further places where they spoke."""
+    """Return the progress of an interrupted erasure, or a new one. `places` are added to its places."""
     row = (await connection.execute(select(t.erasures).where(t.erasures.c.user_id == user))).first()
     counts, before = (row.removed, row.places) if row else ({}, ())
     return ErasureProgress(user, Counter(counts), {*before, *places})
 
 
 async def begin(connection: AsyncConnection, user: str, now: datetime) -> None:
-    """Store that this person is being erased, if it is not stored yet."""
+    """Store that this person is being erased, unless that is already stored."""
     same = select(t.erasures.c.user_id).where(t.erasures.c.user_id == user)
     if await connection.scalar(same) is None:
         new = {"user_id": user, "begun_at": now, "places": [], "removed": {}}
@@ -77,7 +77,7 @@ async def begin(connection: AsyncConnection, user: str, now: datetime) -> None:
 
 
 async def look_up(connection: AsyncConnection, progress: ErasureProgress) -> None:
-    """Add the places where they spoke, and the ids and texts of their rows, hidden ones too."""
+    """Add the places where they wrote, and the ids and texts of their rows, including hidden ones."""
     user = progress.user
     progress.places |= await _places_of(connection, user)
     spoken = select(t.messages.c.id, t.messages.c.role, t.messages.c.text).where(t.messages.c.user_id == user)
@@ -100,7 +100,7 @@ async def end(connection: AsyncConnection, user: str) -> None:
 
 
 async def unfinished(connection: AsyncConnection) -> list[tuple[str, bool]]:
-    """Return the people whose erasure has not ended, and whether each has spoken since it began."""
+    """Return the people whose erasure is unfinished, each with whether they have written since it began."""
     since = select(func.count()).where(
         t.messages.c.user_id == t.erasures.c.user_id, t.messages.c.sent_at > t.erasures.c.begun_at
     )
@@ -116,7 +116,7 @@ def memory_ids_of(user: str) -> Select[str]:
 
 
 def stated_only_by(user: str) -> ColumnElement[bool]:
-    """Match memories that nobody else stated, and that are not everybody's."""
+    """Match memories that only this person stated and that are not global."""
     link = t.memory_owners.c
     others = and_(link.owner.startswith("user:"), link.owner != user_key(user))
     shared = select(link.memory_id).where(or_(others, link.owner == GLOBAL))
@@ -124,7 +124,7 @@ def stated_only_by(user: str) -> ColumnElement[bool]:
 
 
 async def _places_of(connection: AsyncConnection, user: str) -> set[str]:
-    """Return the keys of the places where the person spoke, or that know a memory of theirs."""
+    """Return the keys of the places where the person wrote, or that own a memory of theirs."""
     link = t.memory_owners.c
     spoke = select(t.messages.c.place).where(t.messages.c.user_id == user, t.messages.c.place != "")
     told = link.memory_id.in_(memory_ids_of(user).order_by(None))
@@ -134,7 +134,7 @@ async def _places_of(connection: AsyncConnection, user: str) -> set[str]:
 
 
 def _own(user: str) -> dict[str, tuple[Table, ColumnElement[bool]]]:
-    """Return by kind: the table, and the condition on its rows."""
+    """Return the table and the condition on its rows for each kind."""
     return {
         "work": (t.work, t.work.c.user_id == user),
         "tasks": (t.tasks, t.tasks.c.user_id == user),
@@ -151,7 +151,7 @@ def _own(user: str) -> dict[str, tuple[Table, ColumnElement[bool]]]:
 
 
 async def count(connection: AsyncConnection, user: str) -> dict[str, int]:
-    """Return how many rows an erasure would delete now, by kind, with those that others may share."""
+    """Return how many rows an erasure would delete now, by kind, including those that others may share."""
     key = user_key(user)
     counted: dict[str, ColumnElement[bool]] = {
         "memories": t.memories.c.id.in_(memory_ids_of(user).order_by(None)),
@@ -166,13 +166,13 @@ async def count(connection: AsyncConnection, user: str) -> dict[str, int]:
 
 
 async def delete_work(connection: AsyncConnection, user: str) -> int:
-    """Delete the person's waiting jobs. Returns how many."""
+    """Delete the person's pending jobs. Returns how many."""
     return (await connection.execute(delete(t.work).where(t.work.c.user_id == user))).rowcount
 
 
 async def delete_rows(connection: AsyncConnection, user: str, now: datetime) -> Mapping[str, int]:
-    """Delete the rows of each kind, but revoke and anonymise keys: while none exists, a server on this
-    machine admits everybody. Returns how many, by kind."""
+    """Delete the rows of each kind and return their numbers. Keys are revoked and anonymised instead, because
+    without any key a server on this machine admits everybody."""
     removed = {}
     for kind, (table, mine) in _own(user).items():
         if table is t.context_entries:
@@ -195,21 +195,21 @@ async def delete_summaries(connection: AsyncConnection, user: str) -> list[str]:
 
 
 async def delete_conversations(connection: AsyncConnection, user: str) -> None:
-    """Delete the person's private conversations; one whose id somebody else uses too passes to them."""
+    """Delete the person's private conversations. If somebody else uses the same id, it becomes theirs."""
     talks, said = t.conversations.c, t.messages.c
     in_it, by_other = said.conversation_id == talks.id, said.user_id != user
     heir = select(func.min(said.user_id)).where(in_it, said.place == "", by_other)
     owned = talks.user_id == user
     inherited = update(t.conversations).where(owned, heir.scalar_subquery().is_not(None))
     await connection.execute(inherited.values(user_id=heir.scalar_subquery()))
-    # A conversation of a place may have the id of the private one. It is deleted if nobody else speaks there.
+    # A conversation in a place may have a private one's id. It is deleted if nobody else wrote in it.
     named = and_(talks.id == f"dm:{user}", ~exists().where(in_it, by_other))
     await connection.execute(delete(t.conversations).where(or_(owned, named)))
     await _delete_names(connection, user)
 
 
 async def _delete_names(connection: AsyncConnection, user: str) -> None:
-    """Delete the person's display names, those of places where no message bears them any more."""
+    """Delete the person's display names in places where no message has them as its author any more."""
     speaks = t.speakers.c
     own = select(speaks.author).where(speaks.owner == user_key(user))
     names = list((await connection.execute(own)).scalars())
@@ -234,7 +234,7 @@ async def unname(connection: AsyncConnection, user: str) -> None:
 
 
 async def steps_of(connection: AsyncConnection, user: str, facts: Collection[str]) -> int:
-    """Return how many steps of the history are about these memories, or about nobody else's."""
+    """Return how many steps of the history concern these memories, or this person alone."""
     step = t.memory_updates.c
     own = (row for row in await _steps_naming(connection, user) if set(row.owners) <= {user_key(user)})
     found = {row.id for row in own}
@@ -245,7 +245,7 @@ async def steps_of(connection: AsyncConnection, user: str, facts: Collection[str
 
 
 async def _steps_naming(connection: AsyncConnection, user: str) -> Sequence[Any]:
-    """Return the steps of the history that the person made, or that are theirs."""
+    """Return the steps of the history that the person made, or that apply to their memories."""
     step = t.memory_updates.c
     key = json.dumps(user_key(user))
     theirs = or_(step.user_id == user, cast(step.owners, Text).contains(key, autoescape=True))

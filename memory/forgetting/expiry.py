@@ -16,15 +16,15 @@ from memory.sql.messages.summaries import heard_by
 from memory.sql.tables import active_conversations, memories, memory_owners, messages, replacements, rests_on
 
 AWAITED_FOR = timedelta(days=1)
-"""How long an expired memory waits for a summary to be written again without it."""
+"""How long an expired memory is kept until a summary is rewritten without it."""
 CALLS_WAIT = timedelta(days=1)
-"""How long after its message a call of a client's tool may get its result by `previous_response_id`."""
+"""How long a call of a client's tool waits for its result by `previous_response_id`, from its message on."""
 
 
 async def expire(database: Database, clock: Callable[[], datetime]) -> list[Memory]:
-    """Delete the expired memories of all owners, and return them. A summary that tells one is written again
-    first. What one had corrected on purpose stays superseded while a message states it. Clients' calls older
-    than `CALLS_WAIT` are deleted too; messages and replies stay."""
+    """Delete the expired memories of all owners, and return them. A summary that contains one is rewritten
+    first. A memory that an expired one had corrected on purpose stays superseded while a message states it.
+    Clients' calls older than `CALLS_WAIT` are deleted too; messages and replies stay."""
     async with database.write() as connection:
         await drop_calls(connection, messages.c.sent_at < clock() - CALLS_WAIT)
     purged: list[Memory] = []
@@ -34,7 +34,7 @@ async def expire(database: Database, clock: Callable[[], datetime]) -> list[Memo
 
 
 async def _expire_batch(database: Database, now: datetime, purged: list[Memory]) -> bool:
-    """Delete a batch, and add it to what was `purged`. Returns whether there was one."""
+    """Delete a batch and append it to `purged`. Returns False if nothing had expired."""
     async with database.read() as connection:
         due = await _expired(connection, now)
     async with database.write(lock=_owners(due)) as connection:
@@ -51,13 +51,13 @@ async def _expire_batch(database: Database, now: datetime, purged: list[Memory])
 
 
 def _owners(given: Iterable[Memory]) -> set[str]:
-    """Return the owners to lock: a reply to them is stored before the deletion, or misses its sources."""
+    """Return the owners to lock, so that a reply is stored before the deletion or misses its source."""
     return {owner for memory in given for owner in memory.owners}
 
 
 async def _expired(connection: AsyncConnection, now: datetime) -> list[Memory]:
-    """Return up to `BATCH` expired memories, locked; the next purge takes those that another transaction has
-    locked."""
+    """Return and lock up to `BATCH` expired memories. Memories locked by another transaction are left to the
+    next run."""
     due = select(memories.c.id).where(memories.c.expires_at <= now, ~_awaited(now))
     due = due.order_by(memories.c.expires_at)
     ids = list(await connection.scalars(due.limit(BATCH).with_for_update(skip_locked=True)))
@@ -65,7 +65,7 @@ async def _expired(connection: AsyncConnection, now: datetime) -> list[Memory]:
 
 
 def _awaited(now: datetime) -> ColumnElement[bool]:
-    """Match memories that the rewriting of a summary still needs, for `AWAITED_FOR`."""
+    """Match memories that are still needed to rewrite a summary, for at most `AWAITED_FOR`."""
     active, source = active_conversations.c, rests_on.c
     return exists().where(
         source.derived_id == memories.c.id,
@@ -80,8 +80,8 @@ def _awaited(now: datetime) -> ColumnElement[bool]:
 
 
 async def _ended(connection: AsyncConnection, ids: Collection[str], now: datetime) -> set[Link]:
-    """Return all links of these memories, and of what they superseded past their expiry, unless a message
-    states that."""
+    """Return all links of these memories, and those of memories that stay superseded past their expiry,
+    unless a message states them."""
     link, pair, source = memory_owners.c, replacements.c, rests_on.c
     stated = exists().where(source.derived_id == pair.old_id, source.how == "stated")
     past = (pair.new_id.in_(ids), pair.lasts != WHILE_IT_HOLDS, still_replaces(), ~stated)

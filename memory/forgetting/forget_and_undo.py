@@ -1,6 +1,6 @@
 """Forget a memory or a message with its cascade, and undo that.
 
-Its rows are hidden in one transaction, and deleted when the time to undo is over (`purge`).
+The rows are hidden in one transaction. `purge` deletes them when the time to undo is over.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -36,19 +36,19 @@ class Forgetting:
     async def forget(
         self, kind: ForgetKind, id: str, user: str, place: Place = PRIVATE, *, asked_in: str = ""
     ) -> tuple[Forgotten, frozenset[str]]:
-        """Forget a row of the person by its id, with their message `asked_in`, which asks for it. Returns the
-        receipt, which offers what may be read in `place`, and the ids of the cascade. Raises NotFound if
-        `user` did not state it."""
+        """Forget a row of the person by its id, and their message `asked_in`, which asks for it. Returns the
+        receipt, which offers related rows that may be read in `place`, and the ids of the cascade. Raises
+        NotFound if `user` did not state it."""
         return await retried(lambda: self._hide(kind, id, user, place, asked_in))
 
     async def named(self, kind: ForgetKind, id: str, user: str, place: Place = PRIVATE) -> ForgetCandidate:
-        """Return what the person names by this id, or its first eight characters. Raises NotFound."""
+        """Return the person's row with this id, or prefix of eight or more characters. Raises NotFound."""
         async with self.database.read() as connection:
             return await find_named(connection, kind, id, user, place)
 
     async def preview(self, candidate: ForgetCandidate, user: str) -> ForgetCandidate:
-        """Return the candidate with the texts of the messages in its cascade, and how many of the newest
-        replies are."""
+        """Return the candidate with the texts of the messages in its cascade, and the number of replies in
+        it. Only the newest replies are compared."""
         async with self.database.read() as connection:
             cascade = await cascade_of(connection, candidate, user, self.clock(), PREVIEWED)
             said = select(messages.c.text).where(messages.c.id.in_(cascade.messages), kept())
@@ -60,7 +60,7 @@ class Forgetting:
     async def _hide(
         self, kind: ForgetKind, id: str, user: str, place: Place, asked_in: str
     ) -> tuple[Forgotten, frozenset[str]]:
-        """Hide a cascade. Replies are compared before the transaction, and in it only new ones."""
+        """Hide a cascade. Replies are compared before the transaction; inside it only new ones are."""
         async with self.database.read() as connection:
             named = await find_named(connection, kind, id, user, place, asked_in)
             cascade = await cascade_of(connection, named, user, self.clock())
@@ -83,8 +83,8 @@ class Forgetting:
         return replace(receipt, summaries=summaries, offered=offered), cascade.ids
 
     async def undo(self, id: str, user: str) -> Forgotten:
-        """Restore what was forgotten as `undo_id`, or its first eight characters. Raises NotFound if it is
-        too late."""
+        """Restore the rows of the forgetting with this id, or prefix of eight or more characters. Raises
+        NotFound if it is too late."""
         return await retried(lambda: self._undo(id, user))
 
     async def _undo(self, id: str, user: str) -> Forgotten:
@@ -93,7 +93,7 @@ class Forgetting:
             row = await hiding.undoable(connection, id, user, now)
             back = await hiding.show(connection, row.id, now)
             said, facts = back.get("message", set()), {id.partition(" ")[0] for id in back.get("link", ())}
-            await withhold(connection, now, message_ids=said, memory_ids=facts)  # to be written again
+            await withhold(connection, now, message_ids=said, memory_ids=facts)  # schedules their rewriting
             found = await fetch(connection, memories.c.id.in_(facts), now) if facts else []
             own = select(func.count()).where(messages.c.id.in_(said), messages.c.role == "user")
             mine = (await connection.execute(own)).scalar_one()
@@ -113,7 +113,7 @@ class Forgetting:
 
 
 def _receipt(cascade: Cascade, named: ForgetCandidate, gone: Mapping[Kind, Collection[str]]) -> Forgotten:
-    """Return the receipt of what has `gone` from every read."""
+    """Return the receipt. `gone` are the rows that the forgetting has newly hidden."""
     links = {link_id(*link): link for link in cascade.links}
     facts = {links[id][0] for id in gone["link"]}
     memory = next((fact for fact in cascade.facts if fact.id == named.id), None)

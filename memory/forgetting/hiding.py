@@ -1,8 +1,8 @@
 """Hide the rows of a cascade and show them again, in the caller's transaction.
 
-What holds is computed from the hidden rows (`memory.sql.memories.replacements`), so overlapping forgettings
-may be undone in any order. What a client or person has edited is hidden too, never purged, and shown when an
-older branch comes back (`replace_messages`, `restore_messages`).
+Which links are active is computed from the hidden rows (`memory.sql.memories.replacements`), so overlapping
+forgettings may be undone in any order. Edited messages are hidden too and never purged. They are shown again
+when a client returns to an older branch (`replace_messages`, `restore_messages`).
 """
 
 from collections.abc import Collection
@@ -26,7 +26,7 @@ from memory.sql.tables import forgettings, hidden
 async def hide(
     connection: AsyncConnection, forgetting: str, cascade: Cascade, now: datetime
 ) -> dict[Kind, set[str]]:
-    """Hide a cascade. Returns the rows that were shown until now."""
+    """Hide a cascade. Returns the rows that were not hidden before."""
     rows: dict[Kind, Collection[str]] = {
         "link": [link_id(*link) for link in cascade.links],
         "message": cascade.messages | cascade.replies,
@@ -40,7 +40,7 @@ async def hide(
 
 
 async def show(connection: AsyncConnection, forgetting: str, now: datetime) -> dict[Kind, set[str]]:
-    """Delete a forgetting. Returns the rows that nothing else hides."""
+    """Delete a forgetting. Returns its rows that no other forgetting hides, so that they are visible."""
     rows = await entries.rows_of(connection, [forgetting])
     await connection.execute(delete(hidden).where(hidden.c.forgetting_id == forgetting))
     await connection.execute(delete(forgettings).where(forgettings.c.id == forgetting))
@@ -50,8 +50,8 @@ async def show(connection: AsyncConnection, forgetting: str, now: datetime) -> d
 
 
 async def undoable(connection: AsyncConnection, id: str, user: str, now: datetime) -> Any:
-    """Return the person's forgetting with this id, or its first eight characters. Raises NotFound if it is
-    too late."""
+    """Return the person's forgetting with this id, or prefix of eight or more characters. Raises NotFound if
+    it is too late to undo."""
     mine = (forgettings.c.person == user, forgettings.c.why == "forgotten", forgettings.c.until > now)
     rows = await connection.execute(
         select(forgettings).where(begins(forgettings.c.id, id), *mine).with_for_update()
@@ -65,7 +65,7 @@ async def undoable(connection: AsyncConnection, id: str, user: str, now: datetim
 async def replace_messages(
     connection: AsyncConnection, ids: Collection[str], user: str, now: datetime
 ) -> None:
-    """Hide these messages of the user with what they alone state, in the caller's transaction."""
+    """Hide these messages of the user, and the rows that only they state, in the caller's transaction."""
     cascade = await of_edit(connection, ids, user, now)
     forgetting = await entries.begin(connection, user, "edited", now, None)
     await hide(connection, forgetting, cascade, now)
@@ -76,7 +76,7 @@ async def replace_messages(
 async def restore_messages(
     connection: AsyncConnection, ids: Collection[str], user: str, now: datetime
 ) -> None:
-    """Undo `replace_messages` for these messages and what they state."""
+    """Undo `replace_messages` for these messages and the rows that they state."""
     these = select(forgettings.c.id).join(hidden, hidden.c.forgetting_id == forgettings.c.id)
     these = these.where(hidden.c.kind == "message", hidden.c.row_id.in_(ids), forgettings.c.why == "edited")
     edits = set(await connection.scalars(these))

@@ -28,9 +28,9 @@ from memory.sql.tables import context_entries, memories, memory_owners, memory_u
 
 
 async def make_private(database: Database, clock: Callable[[], datetime], memory: Memory, user: str) -> None:
-    """Withdraw a person's memory from all places, with what it had superseded, its messages, and the replies
-    that answered those or contain it, there and in private to others. Raises NotFound if it is in no place,
-    or if somebody else stated it too."""
+    """Withdraw a person's memory from all places. The memories that it had superseded, its messages, and
+    replies that answer those or contain it are withdrawn too; such private replies to others are hidden.
+    Raises NotFound if the memory is in no place, or if somebody else stated it too."""
     await retried(lambda: _make_private(database, clock, memory, user))
 
 
@@ -61,7 +61,7 @@ async def _make_private(database: Database, clock: Callable[[], datetime], memor
 
 
 async def _link_to(connection: AsyncConnection, memory: Memory, user: str, now: datetime) -> None:
-    """Link the memory to the person, unless they have it or the same words already."""
+    """Link the memory to the person, unless they already own it or an active memory in the same words."""
     own, link_of = user_key(user), memory_owners.c
     key = content_key(memory.content)
     same = or_(link_of.memory_id == memory.id, and_(link_of.content_key == key, is_active()))
@@ -74,7 +74,7 @@ async def _withdrawn_rows(
     connection: AsyncConnection, ids: Collection[str], places: Collection[str]
 ) -> set[str]:
     """Return those of these messages that were sent in the places or inside them, and the profile entries
-    that rest on nothing else."""
+    that rest on these messages alone."""
     here = select(messages.c.id).where(messages.c.id.in_(ids), in_places(places))
     sent = set(await connection.scalars(here))
     others = select(rests_on.c.derived_id).where(
@@ -86,6 +86,6 @@ async def _withdrawn_rows(
 
 
 async def _note(connection: AsyncConnection, id: str, user: str, now: datetime) -> None:
-    """Add to the history of the memory that it was made private."""
+    """Add a step to the history of the memory: it was made private."""
     step = {"id": new_id(), "user_id": user, "old_id": id, "new_id": id, "owners": [user_key(user)]}
     await connection.execute(insert(memory_updates).values(**step, reason=MADE_PRIVATE, created_at=now))

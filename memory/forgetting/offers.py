@@ -1,4 +1,4 @@
-"""Look up what a person may forget: what they name by an id, and what rests on the same messages."""
+"""Look up rows that a person may forget: one that they name by id, and those from the same messages."""
 
 from typing import Any, Literal
 
@@ -23,9 +23,9 @@ BY_ITSELF: tuple[Literal["message", "entry", "task"], ...] = ("message", *ITEMS)
 async def find_named(
     connection: AsyncConnection, kind: ForgetKind, id: str, user: str, place: Place, asked_in: str = ""
 ) -> ForgetCandidate:
-    """Return what the person names by this id, or its first eight characters (a conversation by its whole
-    id), with their message that asks for it. An entry or a task must be readable in the place. Raises
-    NotFound."""
+    """Return the row that the person names by this id, or by a prefix of eight or more characters, with their
+    message that asks for it. A conversation needs its whole id. An entry or a task must be readable in the
+    place. Raises NotFound."""
     theirs = _theirs(kind, user, place)
     column = theirs.selected_columns[0]
     if kind == "conversation":
@@ -43,7 +43,7 @@ async def find_named(
 async def offered_with(
     connection: AsyncConnection, cascade: Cascade, place: Place
 ) -> tuple[ForgetCandidate, ...]:
-    """Return the visible entries and tasks of the place that rest on the messages of the cascade alone."""
+    """Return the entries and tasks, visible in the place, that rest on the messages of the cascade alone."""
     found: list[ForgetCandidate] = []
     for kind in ITEMS:
         alone = stated_only_by(cascade.messages, cascade.person, _theirs(kind, cascade.person, place))
@@ -52,7 +52,7 @@ async def offered_with(
 
 
 def _theirs(kind: ForgetKind, user: str, place: Place) -> Select[Any]:
-    """Select the id, text and time of all rows of this kind that are the person's; of any memory."""
+    """Select the id, text and time of the person's rows of this kind. Memories are those of everybody."""
     around = [where.key for where in place.containing()]
     columns: tuple[Any, ...]
     theirs: ColumnElement[bool]
@@ -78,7 +78,7 @@ def _theirs(kind: ForgetKind, user: str, place: Place) -> Select[Any]:
 
 
 def _candidate(kind: ForgetKind, row: Any, asked_in: str) -> ForgetCandidate:
-    """Return the candidate; a value of the profile with the name of its field: ``location: Lyon``."""
+    """Return the candidate; a profile entry's text begins with its field's name: ``location: Lyon``."""
     id, text, at, *field = row
     text = f"{field[0].rpartition('.')[2]}: {text}" if field else text
     return ForgetCandidate(id, kind, text, at, asked_in)

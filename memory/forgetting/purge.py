@@ -1,7 +1,7 @@
-"""Delete rows for good: hidden ones whose time to undo is over, and expired memories.
+"""Purge rows: hidden ones whose time to undo is over, and expired memories.
 
-Each step is a transaction that may run again. A memory is deleted with its last link; one that somebody else
-stated too passes to that person.
+Each step is a transaction that is safe to repeat. A memory is deleted with its last link. If somebody else
+stated it too, it becomes that person's.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -39,7 +39,7 @@ from memory.sql.tables import (
 BATCH = 500
 """Rows deleted in one transaction."""
 NOBODY = ""
-"""Stored as the user of what nobody states any more."""
+"""The user of rows whose author was erased or has forgotten them."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ class Purge:
         return await entries.ended(self.database, self.clock())
 
     async def shown_by(self, forgetting: str) -> tuple[frozenset[str], frozenset[str]]:
-        """Return what to look for outside the tables: ids of rows that nobody else has, and texts of
-        messages."""
+        """Return what other stores have to delete: the ids of rows that are hidden for everybody, and texts
+        of messages."""
         async with self.database.read() as connection:
             rows = await entries.rows_of(connection, [forgetting])
             said = rows.get("message", set())
@@ -64,8 +64,8 @@ class Purge:
             return frozenset(whole | said | items), frozenset(texts)
 
     async def delete(self, forgetting: str) -> set[str]:
-        """Delete the rows that a forgetting hides, and then itself. The ids of forgotten messages stay
-        hidden, so that no import restores them. Returns the ids of the deleted rows."""
+        """Delete the rows that a forgetting hides, and then the forgetting. The ids of forgotten messages
+        stay hidden, so that no import restores them. Returns the ids of the deleted rows."""
         gone: set[str] = set()
         while True:
             async with self.database.read() as connection:
@@ -76,7 +76,7 @@ class Purge:
                     await _end(connection, forgetting)
                     break
                 gone |= await self._delete_rows(connection, forgetting, rows)
-        self.database.drop_copies()  # which a conversion left, and which may hold them
+        self.database.drop_copies()  # copies from a conversion may contain these rows
         await self.database.empty_log()
         return gone
 
@@ -107,13 +107,13 @@ class Purge:
 
 
 async def _owners_of(connection: AsyncConnection, forgetting: str) -> set[str]:
-    owner = func.substr(hidden.c.row_id, WHOLE_ID + 2)  # behind the memory's id and a blank
+    owner = func.substr(hidden.c.row_id, WHOLE_ID + 2)  # after the memory's id and a space
     links = select(owner).where(hidden.c.forgetting_id == forgetting, hidden.c.kind == "link")
     return set(await connection.scalars(links.distinct()))
 
 
 async def _some(connection: AsyncConnection, forgetting: str) -> dict[Kind, set[str]]:
-    """Return at most `BATCH` rows to delete, without those that only withdraw."""
+    """Return at most `BATCH` rows to delete. Withdrawn rows are not deleted."""
     there = exists().where(messages.c.id == hidden.c.row_id)
     others = hidden.c.kind.in_(("link", "task", "entry", "summary"))
     query = select(hidden.c.kind, hidden.c.row_id).where(
@@ -128,7 +128,7 @@ async def _some(connection: AsyncConnection, forgetting: str) -> dict[Kind, set[
 
 
 async def _end(connection: AsyncConnection, forgetting: str) -> None:
-    """Delete a forgetting; of one by a person keep its time and the ids of messages."""
+    """Delete a forgetting. One that a person asked for stays with its time and the ids of its messages."""
     this = and_(forgettings.c.id == forgetting, forgettings.c.why == "forgotten")
     kept = update(forgettings).where(this).values(until=None, named=None)
     if (await connection.execute(kept)).rowcount == 0:
@@ -138,8 +138,8 @@ async def _end(connection: AsyncConnection, forgetting: str) -> None:
 async def delete_links(
     connection: AsyncConnection, links: Collection[Link], person: str | None = None
 ) -> set[str]:
-    """Delete these links, and memories without other links. Of links that the `person` has forgotten, what
-    they superseded is restored, and a memory with other links passes to their owners. Returns the ids of
+    """Delete these links, and memories without other links. If `person` has forgotten them, the memories that
+    they superseded are restored, and a memory with other links passes to their owners. Returns the ids of
     deleted memories."""
     ids = {id for id, _ in links}
     for id in sorted(ids):
@@ -165,8 +165,8 @@ async def delete_links(
 
 
 async def pass_to_others(connection: AsyncConnection, id: str, person: str) -> None:
-    """Pass a memory to another person who stated it, without the messages of `person` as evidence. One that
-    only a place has stays the person's."""
+    """Make another person who stated a memory its author, and remove the messages of `person` from its
+    evidence. A memory that only places own stays the person's."""
     pair = replacements.c
     replaced = exists().where(pair.old_id == id, pair.owner == memory_owners.c.owner).label("replaced")
     linked = select(memory_owners.c.owner, replaced).where(memory_owners.c.memory_id == id)
@@ -192,7 +192,7 @@ async def pass_to_others(connection: AsyncConnection, id: str, person: str) -> N
 
 
 async def delete_messages(connection: AsyncConnection, ids: Collection[str], now: datetime) -> None:
-    """Delete these messages, which are hidden, so that no window contains them."""
+    """Delete these messages. They must be hidden, so that no window in the index contains them."""
     await tell_platforms(connection, ids, now)
     for part in parts(ids):
         await connection.execute(delete(messages).where(messages.c.id.in_(part)))
@@ -207,7 +207,7 @@ async def drop_calls(connection: AsyncConnection, where: ColumnElement[bool]) ->
 
 
 async def _rest_on_messages(connection: AsyncConnection, ids: Iterable[str]) -> None:
-    """Let replies that were shown one of these memories rest on its evidence."""
+    """Make the evidence of these memories a source of the replies that were written from them."""
     stated = rests_on.alias("stated")
     both = and_(stated.c.derived_id == rests_on.c.source_id, stated.c.how == "stated")
     for part in parts(ids):
@@ -219,7 +219,7 @@ async def _rest_on_messages(connection: AsyncConnection, ids: Iterable[str]) -> 
 
 
 async def _delete_sources(connection: AsyncConnection, ids: Iterable[str]) -> None:
-    """Delete what is recorded of these rows as sources and as derived texts."""
+    """Delete the evidence of these rows, as sources and as derived texts."""
     for part in parts(ids):
         await drop_rows(connection, part)
 

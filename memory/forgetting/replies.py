@@ -1,6 +1,6 @@
-"""Find Hachi's replies that belong to a cascade: by ids, and by the one rule on words, `repeats`.
+"""Find the replies that belong to a cascade, by ids and by one rule on words, `repeats`.
 
-Words decide only about replies to the person, or shown one of the rows, that are not older.
+The rule applies only to replies to the person, or written from one of the rows, that are not older than it.
 """
 
 import asyncio
@@ -35,15 +35,15 @@ _DIGITS = re.compile(r"\d+")
 FEWEST_DIGITS = 4
 _YEAR = re.compile(r"(?:19|20)\d\d")
 FEWEST = 2
-"""The fewest words that identify a fact. Of a shorter one its author's names count too, or its whole text."""
+"""The fewest words that identify a fact. A shorter one is compared with its author's names, or as a whole."""
 TELLING = 3
-"""The fewest words by which a message is recognised, close together in a reply: without the window, short
-messages would match any long French reply."""
+"""The fewest words by which a message is recognised in a reply. They must be close together, because a short
+message would otherwise match any long French reply."""
 
 
 def repeats(text: str, fact: str, names: str = "") -> bool:
-    """Return whether the text has all words of the fact, or what identifies it: a number of four digits or
-    more that is no year, or an address. The `names` of its author may be missing: Hachi says "you"."""
+    """Return whether the text has all words of the fact, or an identifier of it: an address, or a number of
+    four or more digits that is no year. The author's `names` may be missing, because Hachi says "you"."""
     wanted = _identifiers_of(fact)
     return bool(wanted and not wanted.isdisjoint(_identifiers(text))) or has_words_of(text, fact, names)
 
@@ -58,14 +58,14 @@ def has_words_of(text: str, fact: str, names: str = "") -> bool:
 
 
 def _telling(fact: str, names: str) -> frozenset[int]:
-    """Return the words that identify a fact: without the `names` of its author, unless it is short."""
+    """Return the words that identify a fact. The author's `names` count only in a short one."""
     wanted = stems(fact)
     rest = wanted - stems(names)
     return rest if len(rest) >= FEWEST else wanted
 
 
 def _together(text: str, message: str, names: str) -> bool:
-    """Return whether the words stand in as many sentences in a row as the message has, or in one more."""
+    """Return whether N + 1 consecutive sentences contain the words of a message of N sentences."""
     many, parts = len(sentences(message)) + 1, sentences(text)
     in_a_row = (" ".join(parts[at : at + many]) for at in range(max(1, len(parts) - many + 1)))
     return any(has_words_of(some, message, names) for some in in_a_row)
@@ -81,14 +81,13 @@ def _identifiers(text: str) -> frozenset[str]:
     return frozenset(one for one in identifiers if not _YEAR.fullmatch(one))
 
 
-@lru_cache(maxsize=32)  # a fact is compared with all replies since; most facts have none
+@lru_cache(maxsize=32)  # a fact is compared with every later reply
 def _identifiers_of(fact: str) -> frozenset[str]:
     return _identifiers(fact)
 
 
 def _addresses(run: str) -> list[str]:
-    """Return the e-mail addresses in a text without blanks. One pattern for a whole address would begin anew
-    at each letter."""
+    """Return the e-mail addresses in a text without spaces. A single pattern would take quadratic time."""
     parts = [(name, _DOMAIN.match(after)) for name, after in pairwise(run.split("@"))]
     found = [(name, domain[0]) for name, domain in parts if name and domain]
     return [f"{name}@{domain}" for name, domain in found if "." in domain.strip(".")]
@@ -96,26 +95,26 @@ def _addresses(run: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class ForgottenTexts:
-    """The texts of a cascade, as a reply may repeat them."""
+    """The texts of a cascade, which replies may repeat."""
 
     person: str
     facts: Collection[str]
     messages: Collection[str] = ()
-    """The whole texts of messages, which are recognised by words that stand close together."""
+    """The texts of messages, which are recognised by words close together."""
     at: Mapping[str, datetime] = field(default_factory=dict)
-    """When each of these texts was stated. An older reply does not repeat it."""
+    """When each of these texts was first stated. Older replies do not count."""
 
     def repeated_in(self, text: str, names: str, by_word: Mapping[int, Sequence[str]]) -> list[str]:
-        """Return the facts and the messages that the text repeats; `by_word` is what `messages_by_word`
-        returns."""
+        """Return the facts and messages that the text repeats. `by_word` is the result of
+        `messages_by_word`."""
         facts = [fact for fact in self.facts if repeats(text, fact, names)]
         near = (said for word in stems(text) for said in by_word.get(word, ()))
         found = (said for said in near if has_words_of(text, said, names))
         return facts + [said for said in found if _together(text, said, names)]
 
     def messages_by_word(self, names: str) -> dict[int, list[str]]:
-        """Return the messages that are long enough, each by its rarest word, which a repetition must have.
-        A conversation has thousands, and each reply would be compared with each."""
+        """Return the messages that are long enough, keyed by their rarest word, which a repetition must
+        contain. So a reply is not compared with each of thousands of messages."""
         words = {said: _telling(said, names) for said in self.messages if len(stems(said)) >= TELLING}
         often, found = Counter(chain.from_iterable(words.values())), defaultdict[int, list[str]](list)
         for said, some in words.items():
@@ -125,23 +124,23 @@ class ForgottenTexts:
 
 @dataclass(frozen=True, slots=True)
 class ComparedReplies:
-    """The replies that were compared before the transaction, and which of them repeat a text."""
+    """The replies that were compared before the transaction, and those that repeat a text."""
 
     upto: int = 0
-    """`messages.seq` of the last of those to the person themselves."""
+    """The `messages.seq` of the last compared reply to the person."""
     compared: frozenset[str] = frozenset()
     repeating: frozenset[str] = frozenset()
     most: int | None = None
-    """Compare no more than so many of the newest."""
+    """How many of the newest replies to compare at most."""
 
 
 NONE_COMPARED = ComparedReplies()
 PREVIEWED = ComparedReplies(most=300)
-"""For a count to show before a forgetting, which reads all."""
+"""For the preview of a forgetting. The forgetting itself compares all replies."""
 
 _COLUMNS = (messages.c.id, messages.c.seq, messages.c.place, messages.c.text, messages.c.sent_at)
 REPLIES = select(*_COLUMNS).where(messages.c.role == literal_column("'assistant'"))
-"""With the role as a literal: a partial index is used where the statement itself says so."""
+"""The role is a literal, because a partial index is not used with a parameter."""
 
 
 async def find_repeating(
@@ -151,8 +150,9 @@ async def find_repeating(
     where: ColumnElement[bool],
     scanned: ComparedReplies,
 ) -> ComparedReplies:
-    """Find the replies that meet the condition and repeat one of the texts: of those to the person, and those
-    `shown` one of these ids or a reply that repeats it. `scanned` ones are not compared again."""
+    """Find the replies that meet the condition and repeat one of the texts. Searched are replies to the
+    person, replies written from one of the ids `shown`, and replies written from a repeating reply. Those in
+    `scanned` are not compared again."""
     own = REPLIES.where(where, messages.c.user_id == texts.person)
     if scanned.upto:
         own = own.where(messages.c.seq > scanned.upto)
@@ -161,7 +161,7 @@ async def find_repeating(
     if scanned.most:
         own = own.order_by(messages.c.sent_at.desc()).limit(scanned.most)
     rows = [row async for row in unhurried(await connection.execute(own))]
-    rows.sort(key=attrgetter("seq"))  # by SQL it would read them all
+    rows.sort(key=attrgetter("seq"))  # sorting in SQL would read all replies
     gone = {*shown}
     rows = [row for row in rows if row.id not in gone]
     scanned = replace(scanned, upto=max([scanned.upto, *(row.seq for row in rows)]))
@@ -183,8 +183,8 @@ async def find_repeating(
 async def compare(
     connection: AsyncConnection, texts: ForgottenTexts, replies: Iterable[Any], scanned: ComparedReplies
 ) -> ComparedReplies:
-    """Add to `scanned` those of these replies that repeat one of the texts, unless somebody else stated it
-    there too."""
+    """Add these replies to `scanned`, as repeating if they repeat one of the texts and nobody else stated it
+    there."""
     names = await _names_of(connection, texts.person)
     others, compared, found = (
         _OthersStatements(connection, texts.person),
@@ -195,7 +195,7 @@ async def compare(
     for reply in replies:
         if reply.id in compared:
             continue
-        await asyncio.sleep(0)  # it may take long, and others have work to do
+        await asyncio.sleep(0)  # let other tasks run
         compared.add(reply.id)
         repeated = texts.repeated_in(reply.text, names, by_word)
         repeated = [text for text in repeated if texts.at.get(text, reply.sent_at) <= reply.sent_at]
@@ -206,15 +206,15 @@ async def compare(
 
 @dataclass(frozen=True)
 class _OthersStatements:
-    """What people other than this one stated, by place."""
+    """The statements of other people, by place."""
 
     connection: AsyncConnection
     person: str
     _facts: dict[str, list[str]] = field(default_factory=dict)
 
     async def stated(self, reply: Any, texts: Sequence[str], names: str) -> bool:
-        """Return whether what the reply has of each text is in a fact that somebody else stated there, or in
-        a message of theirs that it was shown."""
+        """Return whether somebody else stated the words that the reply shares with each text: in a fact of
+        that place, or in a message that the reply was written from."""
         if reply.place not in self._facts:
             self._facts[reply.place] = await self._known_in(Place.of_key(reply.place))
         said = [stems(text) for text in (*self._facts[reply.place], *await self._shown(reply.id))]
@@ -240,20 +240,20 @@ class _OthersStatements:
 
 
 async def _names_of(connection: AsyncConnection, user: str) -> str:
-    """Return the person's id and the names under which they spoke."""
+    """Return the person's id and the names under which they wrote."""
     theirs = (speakers.c.owner == user_key(user), speakers.c.author != HACHI)
     names = await connection.scalars(select(speakers.c.author).where(*theirs))
     return " ".join([user, *names])
 
 
 _PRIVATE = func.coalesce(messages.c.place, "") == ""
-"""With `coalesce`, so that no index is used: most messages are private."""
+"""`coalesce` keeps the index from being used, because most messages are private."""
 
 
 def read_by(owners: Collection[str], user: str, *, shared: bool) -> ColumnElement[bool]:
-    """Match the replies that the user or these owners can read, also where they are in private. Where
-    somebody else stated the same (`shared`), the replies to the user in places stay, and others' private
-    ones."""
+    """Match the replies that the user or these owners can read, including private replies to anybody. If
+    somebody else stated the same (`shared`), replies to the user in places and private replies to others do
+    not match."""
     own = messages.c.user_id == user
     own = and_(own, messages.c.place == "") if shared else own
     everywhere = [true()] if GLOBAL in owners else [] if shared else [_PRIVATE]
@@ -261,8 +261,8 @@ def read_by(owners: Collection[str], user: str, *, shared: bool) -> ColumnElemen
 
 
 async def private_to_others(connection: AsyncConnection, ids: Collection[str], user: str) -> frozenset[str]:
-    """Return those of these replies that others than the user got in private: no receipt tells the user of
-    them."""
+    """Return those of these replies that went to other people in private. No receipt mentions them to the
+    user."""
     theirs = _PRIVATE, messages.c.user_id != user
     found = [
         await connection.scalars(select(messages.c.id).where(messages.c.id.in_(part), *theirs))
@@ -279,7 +279,7 @@ def in_places(owners: Collection[str]) -> ColumnElement[bool]:
 
 
 async def answers_to(connection: AsyncConnection, ids: Collection[str]) -> set[str]:
-    """Return the replies that answer one of these messages, or come back to it unasked."""
+    """Return the replies that answer one of these messages, or follow up on it unasked."""
     answered = select(rests_on.c.derived_id).where(
         rests_on.c.source_id.in_(ids), rests_on.c.how.in_(("answered", "followed"))
     )
@@ -290,8 +290,8 @@ async def answers_to(connection: AsyncConnection, ids: Collection[str]) -> set[s
 async def replies_shown(
     connection: AsyncConnection, gone: Collection[str], replies: Collection[str], where: ColumnElement[bool]
 ) -> tuple[set[str], set[str]]:
-    """Return the further replies that were shown rows of the cascade alone, and those that were shown others,
-    too."""
+    """Return the further replies whose sources are all in the cascade, and those that also have other
+    sources."""
     given: dict[str, set[str]] = {}
     for part in parts({*gone, *replies}):
         found = select(rests_on.c.derived_id).where(rests_on.c.source_id.in_(part), rests_on.c.how == "found")
@@ -306,8 +306,8 @@ async def replies_shown(
 async def shown_to_others(
     connection: AsyncConnection, user: str, theirs: Collection[str], places: Collection[str]
 ) -> dict[str, Any]:
-    """Return by id the replies to others, in these places or inside them or in private, that rest on a row
-    of the user."""
+    """Return the replies to others, in private or in or inside these places, that rest on a row of the user.
+    Keyed by id."""
     found: dict[str, Any] = {}
     for part in parts(theirs):
         query = REPLIES.where(messages.c.id.in_(resting_on(part, "found", "covered")))

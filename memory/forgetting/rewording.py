@@ -29,8 +29,8 @@ async def reword(
     *,
     answers: Collection[str],
 ) -> Message:
-    """Hide a message with what it alone states, and store this text in its position, in the caller's
-    transaction. The `answers` answer the new one, which is consolidated again."""
+    """Hide a message and the rows that only it states, and store the new text in its position, in the
+    caller's transaction. The `answers` are linked to the new message, which is consolidated again."""
     await replace_messages(connection, {old.id}, user, now)
     new, owner = replace(old, id=new_id(), text=text), owner_of(user, place)
     await transcript.append(connection, new, user=user, place=place, now=now)
@@ -46,15 +46,15 @@ async def reword(
 
 
 async def move_to(connection: AsyncConnection, old: str, new: str) -> int:
-    """Give a message the position of an old one, also for what follows that, in the caller's transaction.
-    Returns the position."""
+    """Move a message to the position of an old one, in the caller's transaction. Messages that follow the old
+    one now follow this one. Returns the position."""
     at = await _swap(connection, old, new)
     await connection.execute(update(messages).where(messages.c.follows == old).values(follows=new))
     return at
 
 
 async def _swap(connection: AsyncConnection, old: str, new: str) -> int:
-    """Swap the positions of two messages. Returns that of the new one."""
+    """Swap the positions of two messages. Returns the new position of `new`."""
     both = select(messages.c.id, messages.c.seq).where(messages.c.id.in_((old, new)))
     at = {row.id: int(row.seq) for row in await connection.execute(both)}
     for id, seq in ((old, -at[new]), (new, at[old]), (old, at[new])):

@@ -1,11 +1,11 @@
-"""Log changes, so that an index of one reader knows what to read again.
+"""Log changes, so that a cached index knows which rows to read again.
 
 Triggers (`memory.sql.tables.triggers`) write a row for each owner of a changed row, in the transaction that
 changes it. Rows are only added, so writers do not wait for each other.
 
-PostgreSQL numbers rows before they are committed, so a number does not say what was visible. There a `Moment`
-is a snapshot, and a change is new if its transaction was not visible in it. SQLite has one writer, and a
-moment is a number.
+PostgreSQL numbers rows before they are committed, so a number does not tell which rows were visible. There a
+`Moment` is a snapshot, and a change is new if its transaction was not visible in it. SQLite has a single
+writer, so there a moment is a number.
 """
 
 import asyncio
@@ -18,30 +18,30 @@ from memory.sql.engine import Database
 from memory.sql.tables import changes, index_todo
 
 Moment = str
-"""A state of the database, of which the log tells what has changed since."""
+"""A state of the database. The log lists the changes since then."""
 LATEST = 50_000
-"""How many of the newest changes `cut` leaves. What has not read the others is loaded anew."""
+"""How many of the newest changes `cut` keeps. An index that has not read the deleted ones is loaded anew."""
 SLICE = 2_000
 """How many changes one transaction deletes."""
 AROUND = "around "
-"""Before a place's key: of messages that are hidden, shown or moved there, which changes the windows of the
-messages around them, also for whoever has only these."""
+"""The prefix of an owner that is a place's key, for messages that are hidden, shown or moved there. That
+changes the windows of the messages around them, also for readers of only those."""
 DOCUMENTS = "documents of "
-"""Before the key of those who may read documents: of their chunks."""
+"""The prefix of an owner key for chunks of documents."""
 EVERYBODY = "everybody"
-"""The owner of a change after which nothing that was read before is to stay in memory, as of an erasure."""
+"""The owner of a change after which every process must drop its cached rows, such as an erasure."""
 
 _FIRST, _LAST = (f"coalesce((SELECT {end}(seq) FROM changes), 0)" for end in ("min", "max"))
-"""Each in a query of its own: SQLite seeks one end of an index, and for both would read all of it."""
+"""Two queries, because SQLite finds one end of an index at once, but reads the whole index for both."""
 _MOMENT = {True: f"CAST({_LAST} AS TEXT)", False: "pg_current_snapshot()::text"}
 IS_SINCE = {
     True: "changes.tx = 0 AND changes.seq > CAST(:since AS INTEGER)",
-    # The last condition is false of numbers that come from the cluster of which this database is a copy.
+    # The last condition excludes transaction numbers of another cluster, if this database is a copy from it.
     False: """changes.tx >= pg_snapshot_xmin(CAST(CAST(:since AS text) AS pg_snapshot))::text::bigint
         AND NOT pg_visible_in_snapshot(changes.tx::text::xid8, CAST(CAST(:since AS text) AS pg_snapshot))
         AND pg_visible_in_snapshot(changes.tx::text::xid8, pg_current_snapshot())""",
 }
-"""By whether it is SQLite: the condition on `changes` for what is new since a moment."""
+"""The condition for changes that are new since a moment, keyed by whether the database is SQLite."""
 
 
 _NOW = {
@@ -70,13 +70,13 @@ class Change(NamedTuple):
 
 
 class Read(NamedTuple):
-    """What has changed since a moment."""
+    """The changes since a moment."""
 
     moment: Moment
-    """The state in which it was read."""
+    """The state of the database when the log was read."""
     first: int
-    """The number of the oldest change in the log. What was read when the newest had a lower one is not
-    known to be whole."""
+    """The number of the oldest change in the log. If an index last read a lower number, it may have missed
+    changes."""
     last: int
     changes: Sequence[Change]
 
@@ -88,15 +88,15 @@ async def now(database: Database) -> Read:
 
 
 async def read(database: Database, owners: Collection[str], since: Moment) -> Read:
-    """Return what has changed for these owners since a moment."""
+    """Return the changes for these owners since a moment."""
     rows = await database.rows(_READ[database.sqlite], {"owners": list(owners), "since": since})
     found = [Change(row.owner, row.kind, row.id) for row in rows if row.owner is not None]
     return Read(rows[0].moment, rows[0].first, rows[0].last, found)
 
 
 async def erase(database: Database, owner: str) -> None:
-    """Name an owner who is erased no more, and let every process forget what it has read. What a server's
-    index is to remove stays, as nobody's."""
+    """Remove an erased owner from the log, and make every process drop its cached rows. Entries that a
+    server's index still has to remove stay, without the owner's name."""
     theirs = (owner, f"{DOCUMENTS}{owner}")
     await _delete(database, changes.c.owner.in_(theirs))
     async with database.write() as connection:

@@ -1,12 +1,12 @@
-"""Hide rows: one that any forgetting names is in no read, until it is shown again or deleted for good.
+"""Hide rows: while a forgetting names a row, no read returns it. It is shown again or purged later.
 
 Undoing a forgetting deletes its entries, so overlapping ones can be undone in any order. A row of `hidden`
 names:
 
-- `link`: that a memory is an owner's (`link_id`). What it had replaced for this owner holds meanwhile.
-- `message`, `task`, `entry`: such a row.
-- `summary`: the id that an emptied summary had.
-- `told`: that a message, or an entry of a profile, is its place's. Its author still has it.
+- `link`: a memory's link to an owner (`link_id`). Memories that it had superseded are active meanwhile.
+- `message`, `task`, `entry`: a row of that kind.
+- `summary`: the former id of a summary that was emptied.
+- `told`: a message or profile entry that is withdrawn from its place. Its author can still read it.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -33,7 +33,7 @@ def link_id(memory: str, owner: str) -> str:
 
 
 def is_hidden(kind: Kind, id: ColumnElement[str]) -> ColumnElement[bool]:
-    """Match where a forgetting names the row of this kind: one look-up in the primary key."""
+    """Match if a forgetting hides the row of this kind: one look-up in the primary key."""
     return exists().where(hidden.c.row_id == id, hidden.c.kind == kind)
 
 
@@ -48,13 +48,13 @@ def link_is_hidden(links: Any = memory_owners) -> ColumnElement[bool]:
 
 
 async def ended(database: Database, by: datetime) -> list[str]:
-    """Return the forgettings that can no longer be undone at this time, and are not deleted yet."""
+    """Return the forgettings that can no longer be undone at this time and are not purged yet."""
     return [row.id for row in await database.rows(select(forgettings.c.id).where(forgettings.c.until <= by))]
 
 
 MESSAGE_IS_HIDDEN = is_hidden("message", messages.c.id)
 WITHDRAWN = is_hidden("told", messages.c.id)
-"""True for messages that their place has no longer, only their author."""
+"""True for messages that were withdrawn from their place; only their author can read them."""
 TASK_IS_HIDDEN = is_hidden("task", tasks.c.id)
 ENTRY_IS_HIDDEN = is_hidden("entry", context_entries.c.id)
 ENTRY_IS_WITHDRAWN = is_hidden("told", context_entries.c.id)
@@ -68,14 +68,14 @@ async def begin(
     until: datetime | None,
     named: str | None = None,
 ) -> str:
-    """Begin a forgetting, whose rows are deleted for good at `until`; None: never. Returns its id."""
+    """Begin a forgetting and return its id. Its rows are purged at `until`; None means never."""
     row = {"id": new_id(), "person": person, "at": now, "until": until, "why": why, "named": named}
     await connection.execute(insert(forgettings).values(row))
     return str(row["id"])
 
 
 async def hide(connection: AsyncConnection, forgetting: str, rows: Rows) -> None:
-    """Enter these rows."""
+    """Add these rows to the forgetting."""
     entries = [
         {"forgetting_id": forgetting, "kind": kind, "row_id": id}
         for kind, ids in rows.items()
@@ -127,18 +127,18 @@ _NO_LONGER_SHOWN = (
         ),
     ),
 )
-"""True for links of memories of which all links are hidden, or one was by making private."""
+"""True for hidden links of a memory if all its links are hidden, or if this link was made private."""
 
 
 def is_not_to_be_shown(id: ColumnElement[str]) -> ColumnElement[bool]:
-    """Match the ids that `hidden_among` finds, by look-ups in indexes."""
+    """Match the ids that `hidden_among` would return, by look-ups in indexes."""
     memory = exists().where(memory_owners.c.memory_id == id, *_NO_LONGER_SHOWN)
     return or_(exists().where(hidden.c.row_id == id), memory)
 
 
 async def hidden_among(connection: AsyncConnection, ids: Iterable[str]) -> set[str]:
-    """Return which of these ids are of rows that are hidden or withdrawn from their place, or of memories of
-    which all links are hidden, or one was made private. What rests on one is not to be shown."""
+    """Return which of these ids may no longer be shown as a source: rows that are hidden or withdrawn from
+    their place, and memories with all links hidden or with a link that was made private."""
     found: set[str] = set()
     for part in parts(ids):
         rows = select(hidden.c.row_id).where(hidden.c.row_id.in_(part))
@@ -150,7 +150,7 @@ async def hidden_among(connection: AsyncConnection, ids: Iterable[str]) -> set[s
 
 
 async def undoable_until(connection: AsyncConnection, ids: Collection[str], now: datetime) -> datetime | None:
-    """Return when the last forgetting that hides one of these rows can no longer be undone, if any can."""
+    """Return until when the last forgetting that hides one of these rows can be undone. None if none can."""
     links = select(_of_link(memory_owners)).where(memory_owners.c.memory_id.in_(ids))
     named = (
         hidden.c.forgetting_id == forgettings.c.id,
@@ -162,12 +162,12 @@ async def undoable_until(connection: AsyncConnection, ids: Collection[str], now:
 
 
 async def hidden_in(database: Database, ids: Collection[str]) -> set[str]:
-    """Return the same, in a transaction of its own."""
+    """Call `hidden_among` in a transaction of its own."""
     async with database.read() as connection:
         return await hidden_among(connection, ids)
 
 
 def parts(ids: Iterable[str]) -> Iterable[list[str]]:
-    """Return the ids in order, so many at a time."""
+    """Return the ids, sorted, in lists of at most `IDS_AT_ONCE`."""
     ordered = sorted(set(ids))
     return (ordered[at : at + IDS_AT_ONCE] for at in range(0, len(ordered), IDS_AT_ONCE))

@@ -1,8 +1,8 @@
-"""Keep API keys for the surfaces that are reachable over a network.
+"""Store the API keys for the surfaces that are reachable over a network.
 
-A user's key acts for that user. A service's belongs to something trusted, such as a chat server, which names
-the user in each request. A key is shown once; the database stores its SHA-256. It has 256 random bits, so
-neither guessing nor timing helps an attacker.
+A user's key acts for that user. A service's key belongs to a trusted program, such as a chat server, which
+names the user in each request. A key is shown once; the database stores its SHA-256. It has 256 random bits,
+so neither guessing nor timing helps an attacker.
 """
 
 import hashlib
@@ -168,8 +168,8 @@ async def person_key(database: Database, person: str) -> bytes | None:
 
 
 async def person_keys(database: Database, people: Collection[str], now: datetime) -> dict[str, bytes]:
-    """Return the random key of each of these people, made when it is first asked for, in no export, and
-    erased with them."""
+    """Return the random key of each of these people, and make missing ones. The keys are in no export and are
+    erased with the person."""
     keys: dict[str, bytes] = {}
     if not people:
         return keys

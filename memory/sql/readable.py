@@ -1,5 +1,5 @@
-"""Put `Audience.may_read` into SQL, for memories, whose conditions have the parameter `now`, and for
-messages."""
+"""Express `Audience.may_read` as SQL conditions for memories and messages. Those for memories have the
+parameter `now`."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from memory.sql.tables import memories, memory_owners, messages
 
 
 def memories_readable(audience: Audience) -> ColumnElement[bool]:
-    """Match memories that the audience may read, tested on each row: for conditions that leave few."""
+    """Match memories that the audience may read. For conditions that leave few rows: it tests each one."""
     return _owned_by(audience.keys)
 
 
@@ -26,8 +26,8 @@ MEMORIES_READABLE = _owned_by(bindparam("owners", expanding=True))
 
 
 def messages_readable(audience: Audience) -> ColumnElement[bool]:
-    """Match messages that the audience may read. A reply in a place is the place's alone: it may repeat what
-    others said."""
+    """Match messages that the audience may read. A reply in a place belongs to the place alone, because it
+    may repeat what other people said."""
     people, places = people_and_places(audience)
     own = and_(messages.c.user_id.in_(people), _OWN)
     said = [own] if people else []  # an empty IN would prevent the use of an index
@@ -44,8 +44,8 @@ def people_and_places(audience: Audience) -> tuple[list[str], list[str]]:
 _OWN = or_(messages.c.place == "", messages.c.role == "user")
 """A message that belongs to its user: not a reply in a place."""
 
-# The same, built once: building it takes longer than running it. `coalesce` keeps SQLite from using the
-# indexes of users and places: it would read all that the audience may read, to find a few rows.
+# The same condition, built once: building it takes longer than running it. `coalesce` keeps SQLite from using
+# the indexes of users and places, with which it would read everything that the audience may read.
 _USER, _PLACE = func.coalesce(messages.c.user_id, ""), func.coalesce(messages.c.place, "")
 MESSAGES_READABLE = or_(
     and_(_USER.in_(bindparam("people", expanding=True)), _OWN),

@@ -1,4 +1,4 @@
-"""What rests on what: the only record of where facts, replies, summaries and profiles come from."""
+"""The evidence of facts, replies, summaries and profiles: which text rests on which sources."""
 
 import json
 from collections.abc import Collection, Iterable
@@ -11,12 +11,12 @@ from memory.sql.tables import evidence, evidence_ids, rests_on
 from memory.sql.tables.evidence import CODES
 
 How = Literal["stated", "answered", "found", "covered", "followed"]
-"""How a text rests on a source: it says it, answers it, was shown it, was written from it, or comes back to
-it."""
+"""How a text rests on a source: the source states it; it answers the source; it was written with the source
+in view; it is a summary or profile written from the source; it follows up on the source."""
 
 
 def _inserts(ids: str, rows: str) -> tuple[TextClause, TextClause]:
-    """Return the statements that number ids, and insert rows of two ids and a code, from JSON."""
+    """Return two statements that read JSON: one numbers ids, the other inserts rows of two ids and a code."""
     return text(
         f"INSERT INTO evidence_ids (id) SELECT value FROM {ids} WHERE true ON CONFLICT DO NOTHING"
     ), text(
@@ -37,7 +37,7 @@ _INSERTS = {
 
 
 async def record(connection: AsyncConnection, derived: str, sources: Iterable[str], how: How) -> None:
-    """Store what a text rests on, besides what it rested on before."""
+    """Add sources to a text."""
     await record_each(connection, ((derived, source, how) for source in sources))
 
 
@@ -53,7 +53,7 @@ async def record_each(connection: AsyncConnection, found: Iterable[tuple[str, st
 
 
 async def rest_as_others(connection: AsyncConnection, reply: str, question: str) -> None:
-    """Let a reply rest on what the other replies to its question were written from."""
+    """Add to a reply the sources of the other replies to its question."""
     others = select(rests_on.c.derived_id).where(
         rests_on.c.source_id == question, rests_on.c.how == "answered", rests_on.c.derived_id != reply
     )
@@ -62,13 +62,13 @@ async def rest_as_others(connection: AsyncConnection, reply: str, question: str)
 
 
 async def let_go(connection: AsyncConnection, ids: Collection[str]) -> None:
-    """Delete what is stored of the sources of these texts."""
+    """Delete the sources of these texts."""
     if ids:
         await connection.execute(delete(rests_on).where(rests_on.c.derived_id.in_(ids)))
 
 
 async def drop_rows(connection: AsyncConnection, ids: Collection[str]) -> None:
-    """Delete the record of rows that are deleted for good, with their ids."""
+    """Delete the evidence of purged rows, with their ids."""
     numbers = select(evidence_ids.c.number).where(evidence_ids.c.id.in_(ids))
     for column in (evidence.c.derived, evidence.c.source):
         await connection.execute(delete(evidence).where(column.in_(numbers)))
@@ -86,7 +86,7 @@ def statements_of(ids: Collection[str]) -> Select[str]:
 
 
 def resting_on(ids: Collection[str], *how: How) -> Select[str]:
-    """Select all that rests on these, in one of these ways, directly or not."""
+    """Select everything that rests on these ids in one of the ways `how`, directly or indirectly."""
     derived = select(rests_on.c.derived_id).where(rests_on.c.how.in_(how))
     chain = derived.where(rests_on.c.source_id.in_(ids)).cte(recursive=True)
     further = derived.join(chain, rests_on.c.source_id == chain.c.derived_id)

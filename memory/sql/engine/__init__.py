@@ -1,6 +1,6 @@
-"""The database: opened, migrated, and asked in transactions.
+"""Open and migrate the database, and run transactions on it.
 
-Where a row may exist, PostgreSQL's INSERT serves both databases: SQLite spells ON CONFLICT alike.
+SQLAlchemy's INSERT for PostgreSQL serves both databases, because SQLite has the same ON CONFLICT clause.
 """
 
 from memory.sql.engine.database import Database

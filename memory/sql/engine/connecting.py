@@ -1,4 +1,4 @@
-"""Makes SQLAlchemy's engine for a database: SQLite's file, or a PostgreSQL server by its URL."""
+"""Make SQLAlchemy's engine for a database: a SQLite file, or a PostgreSQL server by its URL."""
 
 import importlib
 import time
@@ -27,21 +27,21 @@ ANSWER_SECONDS = 60.0
 POOL = {
     "pool_size": 15,
     "max_overflow": 0,
-    "pool_use_lifo": True,  # a connection keeps its statements and pages: most of the time few are used
+    "pool_use_lifo": True,  # the most recently used connection has its statements and pages cached
 }
 """Connections stay open: opening one takes longer than most transactions."""
 FULL_SECONDS = 1.0
-"""How long no new connection is tried once the server had none left."""
+"""Seconds without an attempt to connect once the server had no connection left."""
 STATEMENTS = 64
 """The most compiled statements that a connection to SQLite keeps, at some 10 kB each. A turn uses 40."""
 PREPARED = 250
-"""The most that one to PostgreSQL keeps, where each length of a list is a statement of its own."""
+"""The most statements that a connection to PostgreSQL keeps. Each length of a list needs its own."""
 
 _ISOLATION = "SET default_transaction_isolation = 'read committed'"
-"""Locks are taken so that this is enough; at a server that defaults to more, turns would be refused."""
+"""Our locks need no more than this. With a stricter default of the server, turns would fail."""
 
 Engine = tuple[AsyncEngine, str]
-"""With the database's name in messages."""
+"""The engine, and the database's name for messages."""
 
 
 class NoneLeft(StoreUnavailable):
@@ -49,7 +49,7 @@ class NoneLeft(StoreUnavailable):
 
 
 class _Queue(AsyncAdaptedQueuePool):
-    """Has whoever finds no connection, as the server has none left, wait for one of those that are open."""
+    """A pool that waits for one of its open connections if the server has no connection left."""
 
     _full_until = 0.0
 
@@ -70,7 +70,7 @@ class _Queue(AsyncAdaptedQueuePool):
 
 def engine_for(url: str | None, home: Path, setting: str) -> Engine:
     """Make the engine for the database at `url`, or for the SQLite file in `home`. It connects with the first
-    transaction. `setting` names the setting with the URL. Raises StoreUnavailable."""
+    transaction. `setting` is the name of the setting with the URL. Raises StoreUnavailable."""
     if url is None:
         return _sqlite(home / "hachi.db")
     try:
@@ -137,7 +137,7 @@ def _number(url: URL, name: str, default: float) -> float:
 
 
 def _refuse_closed(connection: Any, *_: Any) -> None:
-    """Have the pool replace a connection that the server has closed; the driver knows, without a round
+    """Make the pool replace a connection that the server has closed. The driver knows this without a round
     trip."""
     if connection.driver_connection.is_closed():
         raise DisconnectionError

@@ -1,7 +1,7 @@
 """Open and migrate the database: SQLite in WAL mode by default, PostgreSQL by URL.
 
-On `Database.read()` each statement sees the state of its own moment; `Database.write()` is one transaction.
-On SQLite it takes the lock at once (BEGIN IMMEDIATE), so what it has read cannot change before it writes.
+In `Database.read()` each statement sees the newest state; `Database.write()` is one transaction. On SQLite a
+write takes the lock at once (BEGIN IMMEDIATE), so the rows it has read cannot change before it writes.
 """
 
 import asyncio
@@ -36,9 +36,9 @@ from memory.sql.engine.migrate import (
 )
 
 _ROWS_AT_ONCE = 500
-"""Rows that are read before others may run: some 3 ms."""
+"""Rows that are read before other tasks may run: some 3 ms."""
 _STEP = 64
-"""Pages that are given back in one transaction."""
+"""Pages that one transaction removes from the file."""
 
 _NUMBER = "PRAGMA application_id"
 _CLUSTER_AND_DATABASE = text(
@@ -50,18 +50,18 @@ _LOCK, _LOCK_SHARED = (
     text(f"SELECT pg_advisory_xact_lock{shared}{_NAMES}").bindparams(bindparam("names", type_=ARRAY(Text)))
     for shared in ("", "_shared")
 )
-"""In the order of their names, so that two transactions do not wait for each other."""
+"""Locks are taken in the order of their names, so that two transactions cannot deadlock."""
 
 
 class Database:
-    """Open it with `Database.open`. Every error of the engine is raised as StoreUnavailable, in one line."""
+    """A database, opened with `Database.open`. It raises all errors of the engine as StoreUnavailable."""
 
     def __init__(self, engine: AsyncEngine, where: str) -> None:
         self.engine = engine
         self.where = where
         """The database's name in messages: a path, or the server without its password."""
         self.sqlite = engine.dialect.name == "sqlite"
-        # Where nobody says BEGIN, SQLite commits each statement by itself, without being told so each time.
+        # Without BEGIN, SQLite commits each statement by itself, so it needs no option.
         self._reading = engine if self.sqlite else engine.execution_options(isolation_level="AUTOCOMMIT")
         self._writing = engine.execution_options(hachi_write=True)
         self.writes = 0
@@ -69,12 +69,12 @@ class Database:
         self._writer = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self.closed = False
-        """Set by a companion that is closed."""
+        """Set when the companion is closed."""
 
     @classmethod
     async def open(cls, url: str | None, home: Path, setting: str = "DATABASE_URL") -> "Database":
-        """Open the database at `url`, which must have been migrated, or the SQLite file in `home`, which is
-        created and migrated as needed. `setting` names the setting with the URL."""
+        """Open the database at `url`, or the SQLite file in `home`. SQLite's file is created and migrated as
+        needed; PostgreSQL must have been migrated. `setting` is the name of the setting with the URL."""
         database = cls.connect(url, home, setting)
         try:
             await database._prepare()
@@ -93,11 +93,11 @@ class Database:
 
     @classmethod
     def connect(cls, url: str | None, home: Path, setting: str = "DATABASE_URL") -> "Database":
-        """Create the engine only. It connects with the first transaction, and migrates nothing."""
+        """Create only the engine, without a migration. It connects with the first transaction."""
         return cls(*engine_for(url, home, setting))
 
     def check_usable(self) -> None:
-        """Raise NotOpen once it is closed, and in another event loop, where a call would wait for ever."""
+        """Raise NotOpen if the database is closed, or in another event loop, where a call would hang."""
         if self.closed:
             raise NotOpen("the companion is closed; open another one")
         loop = asyncio.get_running_loop()
@@ -122,9 +122,8 @@ class Database:
     ) -> AsyncIterator[AsyncConnection]:
         """Open one transaction, committed if the block ends without an error.
 
-        `lock` names the subjects of the decision: on PostgreSQL no other transaction holds one of these names
-        meanwhile, or only others that share it if it is `shared`. Raises ClaimLost where this task's job is
-        another process's by now.
+        On PostgreSQL `lock` takes an advisory lock for each name, `shared` or exclusive. Raises ClaimLost if
+        another process has claimed this task's job.
         """
         self.check_usable()
         with translated(self.where):
@@ -147,12 +146,12 @@ class Database:
                     callback()
 
     async def rows(self, statement: Executable, values: Mapping[str, Any] | None = None) -> Sequence[Any]:
-        """Return the rows of one statement, which is a transaction of its own."""
+        """Run one statement as a transaction of its own and return its rows."""
         found: Sequence[Any] = await self._alone(statement, values)
         return found
 
     async def run(self, statement: Executable, values: Mapping[str, Any] | None = None) -> int:
-        """Write with one statement, which is a transaction of its own. Returns how many rows it changed."""
+        """Run one writing statement as a transaction of its own and return how many rows it changed."""
         changed: int = await self._alone(statement, values, attrgetter("rowcount"))
         return changed
 
@@ -162,10 +161,10 @@ class Database:
         values: Mapping[str, Any] | None,
         told: Callable[[CursorResult[Any]], Any] | None = None,
     ) -> Any:
-        """Run a statement that the database commits by itself; on SQLite one that writes waits for its
-        turn."""
+        """Run a statement that the database commits by itself. On SQLite a writing one waits for other
+        writers."""
 
-        def ask() -> Any:  # past the asynchronous connection, which takes longer than the statement
+        def ask() -> Any:  # bypasses the asynchronous connection, which takes longer than the statement
             with self._reading.sync_engine.connect() as connection:
                 return (told or _all)(connection.execute(statement, values))
 
@@ -185,8 +184,8 @@ class Database:
         connection.info[_AFTER_COMMIT].append(callback)
 
     async def empty_log(self, within: float = 1.0) -> bool:
-        """Empty SQLite's write-ahead log, which still holds deleted texts. False if others read for so many
-        seconds."""
+        """Empty SQLite's write-ahead log, which still contains deleted texts. False if others still read
+        after `within` seconds."""
         give_up = time.monotonic() + within
         while self.sqlite:
             async with self.read() as connection:
@@ -199,8 +198,8 @@ class Database:
         return True
 
     async def vacuum(self) -> None:
-        """Rewrite SQLite's file without free pages, where parts of moved rows may stand; 5 ms a megabyte.
-        Raises StoreUnavailable if another process prevents it."""
+        """Rewrite SQLite's file without free pages, which may contain parts of moved rows. Takes 5 ms a
+        megabyte. Raises StoreUnavailable if another process prevents it."""
         if self.sqlite:
             async with self._writer, self.read() as connection:
                 await _once_unlocked(lambda: connection.exec_driver_sql("VACUUM"))
@@ -211,7 +210,7 @@ class Database:
                 )
 
     async def give_back(self) -> None:
-        """Shorten SQLite's file by the pages that deleted rows have left, in steps of some milliseconds."""
+        """Remove free pages from SQLite's file, in steps of some milliseconds."""
         if not self.sqlite:
             return
         async with self.read() as connection:
@@ -224,7 +223,7 @@ class Database:
             await self.empty_log()
 
     async def damage(self) -> list[str]:
-        """Return what SQLite's quick check finds wrong, at most five things; it reads the whole file."""
+        """Return at most five faults that SQLite's quick check reports. It reads the whole file."""
         if not self.sqlite:
             return []
         async with self.read() as connection:
@@ -232,14 +231,15 @@ class Database:
             return [row[0] for row in found if row[0] != "ok"]
 
     async def identity(self) -> str:
-        """Return twelve characters that this database alone has; SQLite's number counts with its path."""
+        """Return twelve characters that identify this database: a hash of its number, and of SQLite's
+        path."""
         named = await self.number()
         named += f" {self.where}" if self.sqlite else ""
         return hashlib.sha256(named.encode()).hexdigest()[:12]
 
     async def number(self) -> str:
-        """Return what tells this database from others. A copy of SQLite's folder shares it; what is restored
-        or moved to has another."""
+        """Return the number of this database. A copy of SQLite's folder has the same number; a database that
+        data is restored or moved into has another one."""
         if not self.sqlite:
             [row] = await self.rows(_CLUSTER_AND_DATABASE)
             return f"{row[0]} {row[1]}"
@@ -252,14 +252,14 @@ class Database:
         return str(number)
 
     async def revision(self) -> str | None:
-        """Return the migration that the tables are at; None without tables. Raises StoreUnavailable for
-        another program's."""
+        """Return the newest migration that was applied; None without tables. Raises StoreUnavailable if the
+        tables are another program's."""
         async with self.read() as connection:
             return await connection.run_sync(read_revision, self.where)
 
     async def migrate(self, *, backed_up: bool = False) -> bool:
-        """Create the tables, or convert older ones, of which SQLite's file is copied before and PostgreSQL
-        must be `backed_up`. False if they were up to date."""
+        """Create the tables, or convert older ones. SQLite's file is copied before a conversion; PostgreSQL
+        must be `backed_up`. Returns False if the tables were up to date."""
         revision = await self.revision()
         if not outdated(revision, self.where):
             return False
@@ -282,7 +282,7 @@ class Database:
         return True
 
     def drop_copies(self) -> None:
-        """Delete the copies that conversions made: they hold what is forgotten for good."""
+        """Delete the copies that conversions made, because they contain forgotten texts."""
         if self.sqlite:
             drop_copies(Path(self.where))
 
@@ -291,7 +291,7 @@ class Database:
 
 
 def _all(result: CursorResult[Any]) -> list[Any]:
-    """Return the rows. Where there are many, others run meanwhile; so it must run in a greenlet."""
+    """Return the rows. Must run in a greenlet, because it lets other tasks run between parts."""
     found: list[Any] = []
     while len(part := result.fetchmany(_ROWS_AT_ONCE)) == _ROWS_AT_ONCE:
         found += part
@@ -300,7 +300,7 @@ def _all(result: CursorResult[Any]) -> list[Any]:
 
 
 async def _once_unlocked(act: Callable[[], Awaitable[Any]]) -> Any:
-    """Return what it returns. Retries for `BUSY_SECONDS` while another process holds SQLite's write lock."""
+    """Return what `act` returns. Retries for `BUSY_SECONDS` while another process has SQLite's write lock."""
     give_up = time.monotonic() + BUSY_SECONDS
     while True:
         try:

@@ -12,7 +12,7 @@ from memory.errors import StoreUnavailable
 T = TypeVar("T")
 
 TRIES = 8
-"""How often a decision is made anew while others change what it rests on."""
+"""How often a transaction is tried while concurrent ones change the same rows."""
 CONFLICTS = {"40P01", "40001"}
 """PostgreSQL's codes for a detected deadlock and for a serialization failure."""
 
@@ -46,7 +46,7 @@ class Overtaken(StoreUnavailable):
 
 
 async def retried(act: Callable[[], Awaitable[T]]) -> T:
-    """Return what `act` returns. It is done anew, `TRIES` times at most, while others overtake it."""
+    """Return what `act` returns. It is called up to `TRIES` times while it raises Overtaken."""
     for _ in range(TRIES - 1):
         try:
             return await act()

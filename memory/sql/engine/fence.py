@@ -1,4 +1,4 @@
-"""What a writing transaction checks first: that the claim under which it works still holds."""
+"""Check at the start of a writing transaction that the process has not lost its claim on the job."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -13,8 +13,8 @@ _fence: ContextVar[tuple[asyncio.Task[object] | None, Check] | None] = ContextVa
 
 @contextmanager
 def fenced(check: Check) -> Iterator[None]:
-    """Call `check` at the beginning of each transaction that this task, not those it starts, writes in the
-    block."""
+    """Call `check` at the start of each writing transaction of this task in the block. Tasks that it starts
+    are not checked."""
     token = _fence.set((asyncio.current_task(), check))
     try:
         yield
@@ -23,13 +23,13 @@ def fenced(check: Check) -> Iterator[None]:
 
 
 def lift_fence() -> None:
-    """Check nothing more in this task: the job is done."""
+    """Stop checking in this task, because the job is done."""
     _fence.set(None)
 
 
 @contextmanager
 def unfenced() -> Iterator[None]:
-    """Check nothing while the block runs: it says itself which claim it writes for."""
+    """Skip the check in the block, whose statements test the claim themselves."""
     token = _fence.set(None)
     try:
         yield

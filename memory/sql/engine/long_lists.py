@@ -1,7 +1,7 @@
 """Pass a long list of values to a statement as one parameter, however it is compiled.
 
-SQLAlchemy gives each value of `column.in_(values)` a parameter of its own; PostgreSQL takes 32,767 in a
-statement, SQLite 32,766 or more: what a person has said may be more.
+SQLAlchemy gives each value of `column.in_(values)` a parameter of its own. PostgreSQL takes 32,767 parameters
+in a statement, SQLite 32,766 or more; a person may have more messages.
 """
 
 import json
@@ -11,8 +11,8 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.sql.compiler import SQLCompiler
 
 MOST = 16
-"""Longer lists are packed: each length would be a statement of its own. Short ones are not: the planner knows
-how many values they have."""
+"""Longer lists are packed, because each length would make its own statement. Shorter ones are not, so that
+the planner knows their length."""
 
 
 class LongLists(SQLCompiler):
@@ -35,6 +35,6 @@ class LongLists(SQLCompiler):
 
 
 def pack_long_lists(dialect: Any) -> None:
-    """Let the dialect of an engine pass long lists so."""
+    """Make an engine's dialect pass long lists as one parameter."""
     compiler = dialect.statement_compiler
     dialect.statement_compiler = type(f"Packing{compiler.__name__}", (LongLists, compiler), {})

@@ -16,9 +16,9 @@ from memory.process.pace import pause
 from memory.sql.engine.migrate import OURS
 
 ROWS_AT_ONCE = 200
-"""Rows that are written before others may run: some 5 ms, with their triggers."""
+"""Rows that are written before other tasks may run: some 5 ms, with their triggers."""
 FOREIGN = f"SELECT count(*) > 0 AND sum(name = '{OURS}') = 0 FROM sqlite_master WHERE type = 'table'"
-"""Whether it has tables, and none of Hachi's."""
+"""Selects whether the file has tables, and none of Hachi's."""
 
 registry.register("sqlite.loop", "memory.sql.engine.loop_sqlite", "LoopSQLite")
 
@@ -31,17 +31,17 @@ def set_up(connection: Any, _record: Any) -> None:
         cursor.close()
         return
     if not cursor.execute("PRAGMA page_count").fetchone()[0]:
-        cursor.execute("PRAGMA auto_vacuum=INCREMENTAL")  # of a new file
+        cursor.execute("PRAGMA auto_vacuum=INCREMENTAL")  # works only for a new file
     elif cursor.execute(FOREIGN).fetchone()[0]:
         cursor.close()
-        return  # it stays as it is: whoever reads its revision refuses it
+        return  # leave it unchanged: reading its revision raises the error
     cursor.execute("PRAGMA journal_mode=WAL")
     cursor.execute("PRAGMA synchronous=FULL")  # 0.3 ms a commit, and it survives a power cut
     cursor.execute("PRAGMA foreign_keys=ON")
     cursor.execute("PRAGMA secure_delete=ON")  # overwrites what is deleted; not every SQLite does by itself
     cursor.execute("PRAGMA mmap_size=1073741824")  # reads pages in place: halves the time of a search
-    cursor.execute("PRAGMA cache_size=-256")  # kilobytes, of each connection: it holds written pages only
-    cursor.execute("PRAGMA busy_timeout=0")  # from here on no statement may block the event loop
+    cursor.execute("PRAGMA cache_size=-256")  # kilobytes a connection: it caches only written pages
+    cursor.execute("PRAGMA busy_timeout=0")  # from here on no statement may block
     cursor.close()
 
 
@@ -51,11 +51,10 @@ def begin(connection: Connection) -> None:
 
 
 class LoopSQLite(SQLiteDialect_pysqlite):
-    """SQLite that runs on the event loop itself.
+    """A dialect that runs SQLite on the event loop itself.
 
-    A statement takes some 0.05 ms, and handing it to a thread and back ten times as long. Nothing may block
-    in here: if another process holds the lock, `Database` retries, and before a statement others run if it is
-    their turn.
+    A statement takes some 0.05 ms; passing it to a thread and back takes ten times as long. Nothing in here
+    may block: `Database` retries if another process has the lock, and waiting tasks run before a statement.
     """
 
     driver = "loop"
@@ -88,15 +87,15 @@ class LoopSQLite(SQLiteDialect_pysqlite):
 
 
 def _create_private(path: str) -> None:
-    """Create a missing file that only its owner may read. One that exists is not opened: closing it would
-    drop this process's locks on it, and another process could delete the log under it."""
+    """Create a missing file that only its owner may read. An existing file is not opened, because closing it
+    would drop this process's locks, and another process could then delete the log in use."""
     with suppress(OSError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def read_only_uri(path: Path) -> str | None:
-    """Return the file's address if it or its folder cannot be written: SQLite needs to be told. Without a log
-    of changes nobody has it open."""
+    """Return a URI that opens the file read-only, if it or its folder cannot be written; else None. Without a
+    write-ahead log no process has it open, so it is opened as immutable."""
     effective = os.access in os.supports_effective_ids
     if not path.exists() or all(os.access(p, os.W_OK, effective_ids=effective) for p in (path, path.parent)):
         return None
@@ -106,7 +105,7 @@ def read_only_uri(path: Path) -> str | None:
 
 class _Cursor(sqlite3.Cursor):
     async def _async_soft_close(self) -> None:
-        """Do nothing where SQLAlchemy awaits this: all rows have been read already."""
+        """Do nothing. SQLAlchemy awaits this, but all rows have been read already."""
 
 
 class _Connection(sqlite3.Connection):

@@ -1,7 +1,7 @@
 """Create the tables of a new database, or convert older ones.
 
-A conversion is one transaction: one that was killed begins anew at the next start, and other processes wait
-for its lock.
+A conversion is one transaction. If it is killed, it runs again at the next start. Other processes wait for
+its lock.
 """
 
 import asyncio
@@ -22,15 +22,15 @@ from memory.sql.tables.triggers import create_triggers, drop_triggers, trigger_t
 HEAD = "0032"
 """The newest migration. A test compares it with the migration files."""
 FIRST = "0023"
-"""The oldest migration that is converted."""
+"""The oldest migration that can be converted."""
 MIGRATIONS = Path(__file__).parents[1] / "migrations"
 OURS = "memory_owners"
-"""A table that is in each of Hachi's databases, and has a name that nobody else uses."""
+"""A table of every Hachi database. No other program is likely to use its name."""
 MOVING = "moving"
-"""Begins the revision of a database that everything is being moved into."""
+"""The prefix of the revision of a database while `hachi move` fills it."""
 
 COPIES = (".before-conversion", ".second-edition")
-"""The endings of the copy of SQLite's file that a conversion makes, and of one that earlier versions made."""
+"""The endings of copies of SQLite's file: the one a conversion makes, and the one of earlier versions."""
 log = logging.getLogger("hachi.memory")
 
 
@@ -66,8 +66,8 @@ _SHOWN = 5
 
 
 def read_revision(connection: Connection, where: str) -> str | None:
-    """Return the migration that the tables are at; None if there are none. Raises StoreUnavailable for tables
-    of another program."""
+    """Return the newest migration that was applied; None without tables. Raises StoreUnavailable if the
+    tables are another program's."""
     there = set(inspect(connection).get_table_names())
     if there and OURS not in there:
         raise StoreUnavailable(
@@ -115,7 +115,7 @@ def create(connection: Connection) -> None:
 
 
 async def back_up(database: Path) -> None:
-    """Copy SQLite's file as it is before its conversion."""
+    """Copy SQLite's file before its conversion."""
     if copy := await asyncio.to_thread(_copy, database):
         log.warning("%s is converted to %s; %s is a copy of it as it was", database, HEAD, copy)
 
@@ -135,20 +135,20 @@ def _copy(database: Path) -> Path | None:
 
 
 def drop_copies(database: Path) -> None:
-    """Delete the copies that conversions made: they hold what is forgotten for good."""
+    """Delete the copies that conversions made, because they contain forgotten texts."""
     for ending in COPIES:
         database.with_name(f"{database.name}{ending}").unlink(missing_ok=True)
 
 
 async def converter() -> Callable[[Connection], None]:
-    """Return what converts the tables, in the caller's transaction. Alembic is imported here, because that
-    takes 0.1 s and only a conversion needs it."""
+    """Return a function that converts the tables in the caller's transaction. Alembic is imported here,
+    because that takes 0.1 s and only a conversion needs it."""
     config = await asyncio.to_thread(_alembic_config)
 
     def convert(connection: Connection) -> None:
         from alembic import command
 
-        drop_triggers(connection)  # those of a newer version are others, and a conversion logs no changes
+        drop_triggers(connection)  # the newer version has other triggers, and a conversion logs no changes
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
         create_triggers(connection)

@@ -1,1 +1,1 @@
-"""The queue of background work, and what chat platforms delivered."""
+"""The queue of background jobs, and the messages that chat platforms delivered."""

@@ -1,8 +1,8 @@
-"""Accept and answer each message of a chat platform once, and make what stands there follow what is stored.
+"""Accept and answer each message of a chat platform once, and update posted replies when stored ones change.
 
-An accepted message has a job until it is answered; a killed process leaves it to the next one. The ids of a
-reply's posts are kept with the reply (`message_origins`), or where nothing is stored, with the event. Where
-replies are hidden or deleted, a job is added in the same transaction, by which the bot deletes the posts.
+An accepted message has a job until it is answered. If the process is killed, the next one takes the job. The
+ids of a reply's posts are stored with the reply (`message_origins`), or with the event if no reply is stored.
+A transaction that hides or deletes replies also adds a job, with which the bot deletes their posts.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -25,16 +25,16 @@ from memory.sql.messages.message_rows import kept, missing, to_message
 from memory.sql.tables import Utc, deliveries, forgettings, hidden, message_origins, messages, rests_on, work
 
 KEPT = timedelta(days=7)
-"""How long an event's id is kept. No platform delivers an older event again."""
+"""How long an event's id is stored. No platform delivers an older event again."""
 PURGE_EVERY = timedelta(hours=1)
 _AT_ONCE = when(bindparam("now", type_=Utc()))
 ONLINE = "online"
-"""The id under which the time is kept when a platform's bot was last there."""
+"""The id of the row with the time when a platform's bot was last online."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A message that a person sent on a chat platform, as it is stored."""
+    """A stored message that a person sent on a chat platform."""
 
     message: Message
     user: str
@@ -43,11 +43,11 @@ class Sent:
     """The platform's ids of the messages that make it up."""
     reply: Message | None
     posts: tuple[str, ...]
-    """The platform's ids of the messages in which the reply stands."""
+    """The platform's ids of the messages that show the reply."""
 
 
 def quote_id(origin: str) -> str:
-    """Make the id under which a trace notes that it quotes this message of a platform."""
+    """Return the id by which a trace refers to a quoted message of a platform."""
     return str(uuid5(NAMESPACE_URL, origin))
 
 
@@ -63,9 +63,9 @@ class Deliveries:
             return await self._note(connection, source, id, now)
 
     async def accept(self, origin: str, user: str, now: datetime, version: str = "") -> str | None:
-        """Add the job to answer a message that came, or with a `version` was edited. Returns its id if this
-        process has claimed it; None if the message came before, or is being answered: then it is `due` after
-        that."""
+        """Add the job that answers a new message, or with a `version` an edited one. Returns the job's id if
+        this process has claimed it. None if this event was accepted before, or if an earlier version is still
+        being answered: then the new job runs after that."""
         source, _, id = origin.partition(":")
         event = f"{id} {version}".strip()
         before = select(work.c.id).where(work.c.kind == ANSWER, work.c.about == origin).limit(1)
@@ -93,7 +93,7 @@ class Deliveries:
         return is_first
 
     async def posted(self, job: str, posts: Sequence[str]) -> None:
-        """Keep the ids of the posts of a reply that is being written."""
+        """Store the ids of the posts of a reply while it is being written."""
         async with self._database.write() as connection:
             kept = update(work).where(work.c.id == job).values(payload={"posts": list(posts)})
             await connection.execute(kept)
@@ -101,8 +101,8 @@ class Deliveries:
     async def answered(
         self, jobs: Collection[str], now: datetime, reply: str | None = None, posts: Sequence[str] = ()
     ) -> None:
-        """Delete the jobs of answered messages, and keep the posts with the `reply`, else with the question,
-        else with the event. They go if that was forgotten meanwhile."""
+        """Delete the jobs of answered messages, and store the ids of the posts with the `reply`, else with
+        the question, else with the event. If that row was forgotten meanwhile, the posts are deleted."""
         if not jobs and not (reply and posts):
             return
         asked = select(message_origins.c.message_id).join(work, work.c.about == message_origins.c.origin)
@@ -128,8 +128,8 @@ class Deliveries:
                 await _expect(connection, row, posts, now)
 
     async def forget_posts(self, message: str, posts: Collection[str]) -> list[str]:
-        """Keep none of a reply's posts: Hachi deletes them, which says nothing of the reply. Returns those to
-        delete: in another one a newer reply stands."""
+        """Delete the ids of a reply's posts, because Hachi deletes the posts; the reply stays. Returns the
+        posts to delete: a post that now shows a newer reply is not among them."""
         origin, of = message_origins.c.origin, message_origins.c.message_id
         async with self._database.write() as connection:
             await connection.execute(
@@ -139,8 +139,8 @@ class Deliveries:
         return [post for post in posts if post not in newer]
 
     async def forget(self, origin: str, now: datetime) -> None:
-        """Forget what came with a message that was deleted on its platform, and have the posts go of which
-        nothing is stored. If it comes later, it is refused."""
+        """Forget the events of a message that was deleted on its platform, and schedule the deletion of posts
+        whose reply is not stored. If the message is delivered later, it is refused."""
         source, _, id = origin.partition(":")
         edited = deliveries.c.id.startswith(f"{id} ", autoescape=True)
         async with self._database.write(lock=[origin]) as connection:
@@ -149,7 +149,7 @@ class Deliveries:
             await _forget(connection, this, now)
 
     async def sent(self, origins: Collection[str]) -> Sent | None:
-        """Return the person's message that one of these makes up, with the reply to it, if it is stored."""
+        """Return a person's stored message with one of these ids on the platform, and the reply to it."""
         async with self._database.read() as connection:
             made_of = message_origins.c.message_id
             named = select(made_of).where(
@@ -168,12 +168,12 @@ class Deliveries:
         return Sent(to_message(row), row.user_id, place, own, to_message(reply) if reply else None, posts)
 
     async def origin_of(self, message: str) -> str:
-        """Return the platform's id of a person's message; of several the last; empty if it has none."""
+        """Return the platform's id of a person's message, the last one of several; "" if it has none."""
         async with self._database.read() as connection:
             return next(reversed(await _origins(connection, message, posted=False)), "")
 
     async def stands(self, message: str) -> bool:
-        """Return whether a stored reply is not hidden, or only since its question was edited."""
+        """Return whether a reply is stored and visible, or hidden only because its question was edited."""
         hides = (hidden.c.row_id == message, hidden.c.kind.in_(("message", "told")))
         why = select(forgettings.c.why).join(hidden).where(*hides).distinct()
         async with self._database.read() as connection:
@@ -182,34 +182,34 @@ class Deliveries:
             return set(await connection.scalars(why)) <= {"edited"}
 
     async def later(self, job: str, error: str, now: datetime) -> None:
-        """Have a message that could not be answered tried again."""
+        """Schedule another attempt for a message that could not be answered."""
         if found := await self.queue.take(job):
             await self.queue.failed(found, error, now)
 
     async def release(self, jobs: Collection[str], now: datetime) -> None:
-        """Leave accepted messages to the next process."""
+        """Release the jobs of accepted messages, so that the next process answers them."""
         async with self._database.write() as connection:
             mine = update(work).where(work.c.id.in_(jobs))
             await connection.execute(mine.values(claimed_by=None, due_at=now))
 
     async def here(self, source: str, now: datetime) -> None:
-        """Note that the bot of a platform is there, and has read what was written until now."""
+        """Store that the bot of a platform is online and has read all messages until now."""
         new = insert(deliveries).values(source=source, id=ONLINE, seen_at=now)
         async with self._database.write() as connection:
             same = ["source", "id"]
             await connection.execute(new.on_conflict_do_update(index_elements=same, set_={"seen_at": now}))
 
     async def renew(self) -> None:
-        """Note that what this process accepted is still its own."""
+        """Renew the claims of this process on the messages that it accepted."""
         await self.queue.renew(ANSWER)
 
     async def last_here(self, source: str) -> datetime | None:
-        """Return when the bot of a platform was last there, if within `KEPT`."""
+        """Return when the bot of a platform was last online, if within `KEPT`."""
         query = select(deliveries.c.seen_at).where(deliveries.c.source == source, deliveries.c.id == ONLINE)
         return next((row.seen_at for row in await self._database.rows(query)), None)
 
     async def private_channels(self, source: str, most: int) -> list[str]:
-        """Return the channels in which people last wrote privately to the bot, of origins
+        """Return the private channels with the newest messages to the bot, from origins
         ``SOURCE:CHANNEL:ID``."""
         sent = message_origins.join(messages, messages.c.id == message_origins.c.message_id)
         theirs = message_origins.c.origin.startswith(f"{source}:", autoescape=True)
@@ -221,8 +221,8 @@ class Deliveries:
 async def note_origins(
     connection: AsyncConnection, message_id: str, origins: Sequence[str], *, posted: bool = False
 ) -> None:
-    """Store the platform's ids of a message, or of what Hachi `posted` of it; those of an edited one move to
-    it."""
+    """Store the platform's ids of a message, or of the posts in which Hachi `posted` it. An id that another
+    message had, such as an earlier version, moves to this one."""
     if origins:
         row = {"message_id": message_id, "posted": int(posted)}
         new = insert(message_origins)
@@ -232,8 +232,8 @@ async def note_origins(
 
 
 async def tell_platforms(connection: AsyncConnection, ids: Iterable[str], now: datetime) -> None:
-    """Have the posts of these messages follow them: call it where messages are hidden or shown, and before
-    deletion."""
+    """Schedule an update of these messages' posts. Call this when messages are hidden or shown, and before
+    they are deleted."""
     for part in parts(ids):
         posted = (message_origins.c.message_id.in_(part), message_origins.c.posted == 1)
         for id in list(
@@ -243,7 +243,7 @@ async def tell_platforms(connection: AsyncConnection, ids: Iterable[str], now: d
 
 
 async def forget_what_came(connection: AsyncConnection, user: str, now: datetime) -> None:
-    """Forget a person's messages on platforms that are pending, and have the posts go of which nothing is
+    """Forget a person's pending messages on platforms, and schedule the deletion of posts whose reply is not
     stored."""
     await _forget(connection, deliveries.c.user_id == user, now)
 
@@ -263,7 +263,7 @@ async def _expect(connection: AsyncConnection, id: str, posts: Sequence[str], no
 
 
 async def _origins(connection: AsyncConnection, id: str, *, posted: bool) -> tuple[str, ...]:
-    """Return the platform's ids of a message, in the order in which they were made."""
+    """Return the platform's ids of a message, oldest first."""
     mine = (message_origins.c.message_id == id, message_origins.c.posted == int(posted))
     query = select(message_origins.c.origin).where(*mine)
     query = query.order_by(func.length(message_origins.c.origin), message_origins.c.origin)

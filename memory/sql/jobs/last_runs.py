@@ -1,4 +1,4 @@
-"""Note when the jobs that serve a whole database last ran, as rows of `figures` under no person."""
+"""Store when database-wide jobs last ran, as rows of `figures` without a person."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -12,7 +12,7 @@ from memory.sql.engine import Database
 from memory.sql.tables import figures
 
 CLAIM = timedelta(minutes=10)
-"""After this time a job is run again that its process did not finish."""
+"""After this time a job that its process did not finish runs again."""
 
 # Built once, since building them takes longer than running them.
 _DUE = or_(
@@ -35,8 +35,8 @@ class LastRuns:
 
     @asynccontextmanager
     async def claimed(self, job: str, every: timedelta) -> AsyncIterator[bool]:
-        """Yield whether the job is due and nobody runs it. It has run once the block ends without an
-        error."""
+        """Yield whether the job is due and no other process runs it. If so, and the block ends without an
+        error, store that it ran."""
         yield (due := await self._claim(f"last {job}", every))
         if due:
             await self.database.run(_SET, {"job": f"last {job}", "time": int(self.clock().timestamp())})
@@ -46,6 +46,6 @@ class LastRuns:
         before, after = int((now - every).timestamp()), int((now + every).timestamp())
         given = {"job": job, "before": before, "after": after}
         if await self.database.rows(_NOT_DUE, given):
-            return False  # mostly, and without SQLite's lock for writers
+            return False  # the usual case, without taking SQLite's write lock
         time = int((now - every + min(CLAIM, every)).timestamp())
         return bool(await self.database.rows(_CLAIM, given | {"time": time}))

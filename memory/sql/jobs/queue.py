@@ -3,10 +3,10 @@
 A job is written in the transaction that accepts the work, and deleted when it is done. After a crash it runs
 again, so handlers must be safe to run twice.
 
-A claim is a token that names its process, ends after `CLAIM` by the clock of the database, and is renewed. A
-transaction that writes for a job checks the token first: a process whose job another one has claimed writes
-nothing more. A claim that ended without a result is a crash. Crashes delay a job and never give it up;
-failures do, after `MAX_ATTEMPTS`.
+A claim is a token that names its process. It ends after `CLAIM` by the database's clock unless it is renewed.
+A transaction that writes for a job checks the token first, so a process that has lost its claim writes
+nothing more. A claim that ended without a result counts as a crash. Crashes only delay a job; after
+`MAX_ATTEMPTS` failures it is given up.
 """
 
 import asyncio
@@ -57,7 +57,7 @@ class JobQueue:
         self._ours = func.substr(work.c.claimed_by, 1, len(process) + 1) == f"{process}#"
         """True for the jobs that this process has claimed."""
         self._working: set[str] = set()
-        """The ids of the jobs that this queue's process works on."""
+        """The ids of the jobs that this process is working on."""
 
     @staticmethod
     async def add(
@@ -72,8 +72,8 @@ class JobQueue:
         due: datetime | None = None,
     ) -> Job:
         """Write a job in the caller's transaction. Jobs of one kind with the same `about` can be handled as
-        one. With `ours` it is claimed at once: the caller handles it after the commit. It is `due` now unless
-        another time is given."""
+        one. With `ours` it is claimed at once, and the caller handles it after the commit. Without `due` it
+        is due now."""
         claim = _new_claim(this_process()) if ours else None
         job = Job(new_id(), kind, user, dict(payload), 1, about, claim=claim)
         row = {
@@ -89,19 +89,19 @@ class JobQueue:
         return job
 
     async def take(self, id: str) -> Job | None:
-        """Return a job that this process has claimed; None if it is done, or another process has it."""
+        """Return a job that this process has claimed. None if it is done or claimed by another process."""
         mine = select(work).where(work.c.id == id, self._ours)
         return next(map(to_job, await self._database.rows(mine)), None)
 
     async def claim_due(
         self, now: datetime, most: int, *, last: str = "", suspects: bool = True
     ) -> list[Job]:
-        """Claim the oldest due jobs: the oldest of each person before the second of anybody, the kind `last`
-        after all others; of suspects one or none."""
+        """Claim the oldest due jobs: everybody's first comes before anybody's second, and the kind `last`
+        comes last. Of suspects at most one is claimed, and none unless `suspects`."""
         given = {"now": now, "most": most, "last": last, "suspects": suspects}
         given["claim"] = _new_claim(self._process)
         if self._database.sqlite and not await self._database.rows(ANY_DUE, {"now": now}):
-            return []  # a look in vain is no transaction that writes
+            return []  # no write transaction if nothing is due
         rows = await self._database.rows(CLAIM_DUE, given)
         return [to_job(row) for row in sorted(rows, key=lambda row: (row.kind == last, row.seq))]
 
@@ -110,8 +110,8 @@ class JobQueue:
         return next(iter(await self._claim(work.c.id == id, now)), None)
 
     async def claim_of(self, kinds: Collection[str], prefix: str, now: datetime) -> list[Job]:
-        """Claim the due jobs of these kinds whose user's id begins with `prefix`; of those about the same the
-        oldest, and none while another is claimed."""
+        """Claim the due jobs of these kinds whose user's id begins with `prefix`. Of jobs with the same
+        `about` only the oldest is claimed, and none while one of them is already claimed."""
         theirs = work.c.user_id.startswith(prefix, autoescape=True)
         return await self._claim(and_(work.c.kind.in_(kinds), theirs, not_(BEFORE)), now)
 
@@ -134,8 +134,8 @@ class JobQueue:
 
     @asynccontextmanager
     async def working_on(self, job: Job) -> AsyncIterator[None]:
-        """Renew the claim while the block runs, and let the task write only while it holds: otherwise raises
-        ClaimLost. If the block is cancelled, give the job back."""
+        """Renew the claim while the block runs. If the claim is lost, writes of this task raise ClaimLost. If
+        the block is cancelled, release the job."""
         task = asyncio.current_task()
         assert task
         renewing = asyncio.create_task(self._renew(job, task), name="hachi claim")
@@ -156,35 +156,35 @@ class JobQueue:
 
     @staticmethod
     async def check(job: Job, connection: AsyncConnection) -> None:
-        """Raise ClaimLost unless the job is claimed as it was, and keep it so until the transaction ends."""
+        """Raise ClaimLost unless the job's claim is unchanged, and lock it until the transaction ends."""
         if job.claim and await connection.scalar(HOLDS, {"job": job.id, "claim": job.claim}) is None:
             raise _taken_over(job)
 
     async def _renew(self, job: Job, task: asyncio.Task[Any]) -> None:
-        """Renew the claim now and then; cancel the task where another process has claimed the job."""
+        """Renew the claim every `RENEW_SECONDS`. Cancel the task if another process has claimed the job."""
         theirs = select(work.c.seq).where(work.c.id == job.id, work.c.claimed_by != job.claim)
         while True:
             await asyncio.sleep(RENEW_SECONDS)
-            with suppress(MemoryFault):  # another try follows before the claim ends
+            with suppress(MemoryFault):  # there is another attempt before the claim ends
                 if not await self._set(_held(job), due_at=CLAIM_ENDS) and await self._database.rows(theirs):
                     task.cancel()
                     return
 
     async def _set(self, which: ColumnElement[bool], **values: Any) -> int:
-        """Change these jobs. Returns how many."""
+        """Change these jobs and return their number."""
         with unfenced():
             return await self._database.run(update(work).where(which).values(**values))
 
     async def take_up(self, now: datetime) -> None:
-        """Free the jobs whose claim has ended, and log crashes. After the first a job is due at once, then
-        after 64 s, 256 s … an hour."""
+        """Release the jobs whose claim has ended, and log crashes. After its first crash a job is due at
+        once, then after 64 s, 256 s … at most an hour."""
         for row in await self._database.rows(CLAIM_ENDED):
-            if row.id in self._working:  # which renews it
+            if row.id in self._working:  # its claim is being renewed
                 continue
             same = and_(work.c.id == row.id, work.c.claimed_by == row.claimed_by, work.c.due_at == row.due_at)
             if row.claimed_by.startswith(
                 f"{self._process}#"
-            ):  # and not worked on, as while the database was away
+            ):  # our own claim, but nothing renews it: the database was unavailable
                 await self._set(same, claimed_by=None)
                 continue
             times = row.crashes + 1
@@ -195,7 +195,7 @@ class JobQueue:
                 log.warning("work %s (%s): %s; it runs again in %g s", row.id, row.kind, error, wait)
 
     async def waiting(self, kind: str, user: str) -> bool:
-        """Return whether a job of this kind and user is not done yet."""
+        """Return whether the user has an unfinished job of this kind."""
         query = select(work.c.seq).where(
             work.c.kind == kind, work.c.user_id == user, work.c.attempts < MAX_ATTEMPTS
         )
@@ -213,21 +213,21 @@ class JobQueue:
         due: "When | None" = None,
         given: Mapping[str, Any] | None = None,
     ) -> datetime:
-        """Reschedule the pending job with this `about`, with this payload, or add one, in the caller's
-        transaction. Its time follows from what is `given`; what is due stays so. Without a time it is due
-        now, and keeps its payload. Returns when it is due."""
+        """Reschedule the pending job of this kind and `about` and set its payload, or add one, in the
+        caller's transaction. `due` computes the time from the parameters in `given`; a job that is due stays
+        due. Without `due` the job is due now, and a pending one keeps its payload. Returns the due time."""
         statement = NOW_DUE if due is None else due
         values = {"new_kind": kind, "new_about": about, "new_user_id": user, "now": now, **(given or {})}
         values["new_payload"] = dict(payload)
         at: datetime | None = None
-        while at is None:  # the one that waited was claimed just now
+        while at is None:  # the pending job was claimed at the same moment
             at = await connection.scalar(statement, values | {"new_id": new_id()})
         return at
 
     @staticmethod
     async def finish(connection: AsyncConnection, job: Job) -> None:
-        """Delete a job in the caller's transaction, and those of its kind with the same `about`, which it has
-        covered."""
+        """Delete a job in the caller's transaction, and all of its kind with the same `about`, whose work it
+        has done."""
         same = and_(work.c.kind == job.kind, work.c.about == job.about)
         await connection.execute(delete(work).where(or_(work.c.id == job.id, same)))
         Database.after_commit(connection, lift_fence)
@@ -237,7 +237,7 @@ class JobQueue:
             await self._database.run(delete(work).where(_held(job)))
 
     async def drop(self, id: str) -> None:
-        """Delete a job, whoever works on it."""
+        """Delete a job, even if a process is working on it."""
         await self._database.run(delete(work).where(work.c.id == id))
 
     async def failed(self, job: Job, error: str, now: datetime) -> None:
@@ -248,23 +248,25 @@ class JobQueue:
             async with self._database.write() as connection:
                 same = update(work).where(_held(job))
                 done = await connection.execute(same.values(**failure, due_at=now + wait, claimed_by=None))
-                if job.about is not None and done.rowcount:  # those about the same would fail in the same way
+                if (
+                    job.about is not None and done.rowcount
+                ):  # jobs with the same `about` would fail in the same way
                     others = (work.c.kind == job.kind, work.c.about == job.about, work.c.due_at < now + wait)
                     waiting = update(work).where(*others, work.c.claimed_by.is_(None))
                     await connection.execute(waiting.values(due_at=now + wait))
 
     async def postpone(self, job: Job, until: datetime, why: str | None = None) -> None:
-        """Give a claimed job back, which nobody worked on; `why` is what it waits for."""
+        """Release a claimed job that has not been started. `why` says what it waits for."""
         told = {"last_error": why[:500]} if why else {}
         await self._set(_held(job), claimed_by=None, due_at=until, **told)
 
     async def hasten(self, kind: str, now: datetime) -> int:
-        """Make the waiting jobs of a kind due that have not failed. Returns how many."""
+        """Make all pending jobs of a kind that have not failed due now. Returns how many."""
         waits = work.c.attempts == 0, work.c.claimed_by.is_(None), work.c.due_at > now
         return await self._set(and_(work.c.kind == kind, *waits), due_at=now)
 
     async def listed(self, *, given_up: bool = False) -> list[ListedJob]:
-        """Return the jobs, oldest first; with `given_up` those alone."""
+        """Return the jobs, oldest first; with `given_up` only those that used up `MAX_ATTEMPTS`."""
         query = LISTED.order_by(work.c.seq)
         query = query.where(work.c.attempts >= MAX_ATTEMPTS) if given_up else query
         return [ListedJob(*row) for row in await self._database.rows(query)]
@@ -278,12 +280,12 @@ class JobQueue:
         return found[0]
 
     async def retry(self, ids: Collection[str], now: datetime) -> int:
-        """Make these jobs due now, as if they had never failed; not one that runs. Returns how many."""
+        """Make these jobs due now, except running ones, and reset failures and crashes. Returns how many."""
         idle = and_(work.c.id.in_(ids), work.c.claimed_by.is_(None))
         return await self._set(idle, attempts=0, crashes=0, due_at=now)
 
     async def counts(self) -> tuple[int, int]:
-        """Count the jobs that are due, claimed or to be tried again, and those that used up
+        """Count the jobs that are due, claimed or waiting for another attempt, and those that used up
         `MAX_ATTEMPTS`."""
         again = work.c.attempts + work.c.crashes > 0
         late = or_(work.c.due_at <= self._clock(), work.c.claimed_by.is_not(None), again)
@@ -304,5 +306,5 @@ def _new_claim(process: str) -> str:
 
 
 def _held(job: Job) -> ColumnElement[bool]:
-    """Match the job while it is claimed as it was for the caller."""
+    """Match the job while its claim is the caller's."""
     return and_(work.c.id == job.id, work.c.claimed_by == job.claim)

@@ -26,12 +26,12 @@ from memory.sql.tables.columns import database_time
 
 
 def claimable(now: Any) -> ColumnElement[bool]:
-    """Match jobs that are due, claimed by nobody and not given up."""
+    """Match jobs that are due, not claimed and not given up."""
     return and_(work.c.due_at <= now, work.c.claimed_by.is_(None), work.c.attempts < MAX_ATTEMPTS)
 
 
 CLAIM_ENDS = database_time(CLAIM.total_seconds())
-"""When a claim of now ends, by the clock of the database: those of processes may differ."""
+"""When a claim made now ends, by the database's clock, because the clocks of processes may differ."""
 _other = work.alias("other")
 BEFORE = exists().where(
     _other.c.kind == work.c.kind,
@@ -42,18 +42,18 @@ BEFORE = exists().where(
         and_(_other.c.seq < work.c.seq, _other.c.attempts < MAX_ATTEMPTS),
     ),
 )
-"""True for jobs that come after another one of their kind about the same: it is claimed, or older."""
+"""True for jobs that must wait for another one of the same kind and `about`, which is claimed or older."""
 
 When = ReturningInsert[Any]
-"""When an expected job is due: see `when`."""
+"""An upsert of a pending job, made by `when`."""
 
 
 def when(due: ColumnElement[datetime] | None = None) -> When:
-    """Build the statement of `JobQueue.expect` for jobs `due` at this expression; None is now, and leaves a
-    pending payload as it is.
+    """Build the statement of `JobQueue.expect` for jobs that are `due` at this expression. None means now,
+    and keeps the payload of a pending job.
 
-    It inserts the job under the id of the pending one, and so moves that. It returns nothing where somebody
-    has claimed that one meanwhile.
+    It inserts the job under the id of the pending one, whose conflict becomes an update. It returns no row if
+    the pending job was claimed meanwhile.
     """
     names = ("kind", "user_id", "payload", "about")
     new = {name: bindparam(f"new_{name}", type_=work.c[name].type) for name in names}
@@ -78,8 +78,8 @@ NOW_DUE = when()
 _DUE = and_(claimable(bindparam("now", type_=Utc())), work.c.kind.not_in(CLAIMED_BY_ID))
 ANY_DUE = select(work.c.seq).where(_DUE).limit(1)
 LOOKED_AT = 500
-"""So many of the oldest and newest due jobs are weighed: a claim costs the same however many there are, and
-whoever has very many holds up nobody."""
+"""How many of the oldest and of the newest due jobs a claim looks at. So its cost does not grow with their
+number, and a person with very many jobs does not block others."""
 _oldest, _newest = (
     select(select(work.c.seq).where(_DUE).order_by(*order).limit(LOOKED_AT).subquery().c.seq)
     for order in ((work.c.due_at, work.c.seq), (work.c.due_at.desc(), work.c.seq.desc()))
@@ -117,4 +117,4 @@ HOLDS = (
     .where(work.c.id == bindparam("job"), work.c.claimed_by == bindparam("claim"))
     .with_for_update(read=True)
 )
-"""Finds a job that is still claimed so. Until the transaction ends nobody else claims it."""
+"""Finds a job that still has this claim, and locks it until the transaction ends."""

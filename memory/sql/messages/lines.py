@@ -51,7 +51,7 @@ _NEWEST = {
 
 
 async def anchors_of(database: Database, ids: Collection[str]) -> list[Anchor]:
-    """Return the positions of these messages: for their author and, also if withdrawn, for their place."""
+    """Return the positions of these messages for their author, and for their place even if withdrawn."""
     rows = await database.rows(_OF_IDS, {"ids": list(ids)}) if ids else ()
     return [
         Anchor(row.id, row.conversation_id, heard, row.seq)

@@ -240,7 +240,7 @@ class Transcript:
         return to_message(rows[0])
 
     async def dismiss(self, id: str, user: str) -> None:
-        """Remove from this reply to the user its question whether to forget something."""
+        """Remove from this reply to the user its offer to forget something."""
         reply = (messages.c.id == id, messages.c.user_id == user, messages.c.role == "assistant")
         await self._database.run(update(messages).where(*reply).values(asks=None))
 

@@ -32,14 +32,14 @@ class Utc(TypeDecorator[datetime]):
         return moment.replace(tzinfo=None) if dialect.name == "sqlite" else moment
 
     def result_processor(self, dialect: Dialect, coltype: object) -> Any:
-        """Read SQLite's text itself, which takes a quarter of the time: a search reads hundreds."""
+        """Parse SQLite's text in a quarter of SQLAlchemy's time, because a search reads hundreds."""
         if dialect.name != "sqlite":
             return lambda value: value and value.astimezone(UTC)
         return lambda value: value and datetime.fromisoformat(value).replace(tzinfo=UTC)
 
 
 class database_time(GenericFunction[datetime]):
-    """The time by the clock of the database, which is one for all processes, so many seconds from now."""
+    """The time so many seconds from now by the database's clock, which all processes share."""
 
     type = Utc()
     inherit_cache = True
@@ -62,7 +62,7 @@ counter = BigInteger().with_variant(Integer, "sqlite")
 
 
 class as_uuid(GenericFunction[str]):
-    """The text of a UUID that a column holds as 16 bytes."""
+    """The text of a UUID that a column stores as 16 bytes."""
 
     type = row_id
     inherit_cache = True

@@ -1,6 +1,6 @@
-"""Store what rests on what as numbers, since it is most of what a turn leaves; a view shows it with ids.
+"""Store evidence as numbers, because it is most of the rows of a turn. A view shows it with ids.
 
-With the text of two ids in three trees each of some fifty sources takes 200 bytes; as numbers 30.
+Each of a turn's fifty or so sources takes 30 bytes as numbers, and 200 with two ids in three B-trees.
 """
 
 from sqlalchemy import Column, Connection, Identity, MetaData, SmallInteger, Table, Text
@@ -8,7 +8,7 @@ from sqlalchemy import Column, Connection, Identity, MetaData, SmallInteger, Tab
 from memory.sql.tables.columns import counter, metadata, row_id
 
 CODES = {"stated": 1, "answered": 2, "found": 3, "covered": 4, "followed": 5}
-"""The number of each way in which a text rests on a source."""
+"""The number that stands for each `How` of `memory.sql.rests_on`."""
 
 evidence_ids = Table(
     "evidence_ids",
@@ -53,7 +53,7 @@ rests_on = Table(
     Column("source_id", row_id, primary_key=True),
     Column("how", Text, primary_key=True),
 )
-"""The view. Rows are deleted from it, and written by `memory.sql.rests_on`."""
+"""The view. `memory.sql.rests_on` inserts into its tables; rows are deleted through the view."""
 
 WHENS = " ".join(f"WHEN {code} THEN '{how}'" for how, code in CODES.items())
 VIEW = (

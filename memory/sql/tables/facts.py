@@ -1,4 +1,4 @@
-"""Facts and their owners, and what is hidden."""
+"""Tables of facts, their owners and replacements, and of hidden rows."""
 
 from sqlalchemy import (
     JSON,

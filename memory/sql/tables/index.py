@@ -1,4 +1,4 @@
-"""Documents, and what an index is filled from and follows."""
+"""Tables of documents, vectors, and the changes that an index has to read."""
 
 from sqlalchemy import (
     BigInteger,

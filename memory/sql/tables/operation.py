@@ -1,4 +1,4 @@
-"""Keys, traces, erasures, figures and jobs."""
+"""Tables of API keys, traces, erasures, figures and jobs."""
 
 from sqlalchemy import (
     JSON,

@@ -1,4 +1,4 @@
-"""People and places: what they told of themselves, their tasks, and what they want kept or asked."""
+"""Tables of people, profiles, tasks, linked accounts and check-ins, and of the settings of places."""
 
 from sqlalchemy import Column, Index, Integer, Table, Text
 

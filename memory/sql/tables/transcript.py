@@ -1,4 +1,4 @@
-"""What was said, where it came from, and the summaries of it."""
+"""Tables of messages, their ids on platforms, and summaries of conversations."""
 
 from sqlalchemy import JSON, BigInteger, Column, ForeignKey, Identity, Index, Integer, Table, Text, text
 

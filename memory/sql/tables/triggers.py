@@ -1,8 +1,8 @@
-"""Write what follows from a row in the transaction that writes the row.
+"""Triggers that write dependent rows in the transaction that writes a row.
 
-Triggers write the log of changes (`memory.sql.changes`) for each owner of a fact, message, summary or chunk,
-and while there is an index on a server, note it there too (`index_todo`). With a row, or the text of a
-summary, its vectors go. A new memory gets its tags, and rests on its message.
+They log each change of a fact, message, summary or chunk for each of its owners (`memory.sql.changes`), and
+also in `index_todo` while there is an index on a server. They delete the vectors of a deleted row or a
+changed summary. For a new memory they write its tags and its message as evidence.
 """
 
 from sqlalchemy import Connection
@@ -28,23 +28,23 @@ _NO_EVIDENCE = (
 
 
 def _log(kind: str, owner: str, id: str, where: str = "") -> str:
-    """Log a change of a row for its owner: columns, and from where they are selected."""
+    """Log a change of a row for its owner. `owner` and `id` are SQL expressions, `where` ends the SELECT."""
     return f"INSERT INTO changes (tx, owner, kind, id) SELECT {{tx}}, {owner}, '{kind}', {id} {where}"
 
 
 def _log_olds(new: str, where: str = "") -> str:
-    """Log what a memory had replaced, and may hold again or no longer."""
+    """Log the memories that a memory had replaced, because they may have become active or inactive."""
     return _log("memory", "owner", "old_id", f"FROM replacements WHERE new_id = {new} {where}")
 
 
 def _log_link(entry: str) -> str:
-    """Log the memory of a link that a row of `hidden` names, and what it had replaced for this owner."""
+    """Log the memory of a hidden link, and the memories that it had replaced for this owner."""
     id, owner = f"substr({entry}.row_id, 1, 36)", f"substr({entry}.row_id, 38)"
     return f"{_log('memory', owner, id)}; {_log_olds(id, f'AND owner = {owner}')}"
 
 
 def _log_message(message: str, where: str = "", *, around: bool = False) -> str:
-    """Log a change of a message for who has it, and with `around` for who has only messages beside it."""
+    """Log a change of a message for its owners, and with `around` also for owners of only its neighbours."""
     row = f"{message}.id"
     place = f"{where} {'AND' if where else 'WHERE'} {message}.place <> ''"
     own = f"({message}.place = '' OR {message}.role = 'user')"
@@ -58,7 +58,7 @@ def _log_message(message: str, where: str = "", *, around: bool = False) -> str:
 
 
 def _log_named(entry: str) -> str:
-    """Log the message that a row of `hidden` names, unless it is deleted, or an entry of a profile."""
+    """Log the message of a row of `hidden`, but nothing for a deleted message or a profile entry."""
     return _log_message("messages", f"FROM messages WHERE id = {entry}.row_id", around=True)
 
 
@@ -70,9 +70,9 @@ _BESIDE = f"""INSERT INTO changes (tx, owner, kind, id)
         SELECT * FROM ({_TALK} AND seq < NEW.seq ORDER BY seq DESC LIMIT 2) AS before
         UNION ALL SELECT * FROM ({_TALK} AND seq > NEW.seq ORDER BY seq LIMIT 2) AS after
     ) AS beside WHERE beside.role = 'user' AND (NEW.role <> 'user' OR beside.user_id <> NEW.user_id)"""
-"""Log a new message in a place for who wrote the two before and after it, whose windows it is in."""
+"""Log a new message in a place for the authors of the two on either side, whose windows contain it."""
 _AT_COMMIT = "message_beside"
-"""The trigger that PostgreSQL runs at a commit: while two transactions are open, neither sees the other's
+"""The trigger that PostgreSQL runs at the commit, because two open transactions do not see each other's
 messages."""
 _UNSEEN = f"NOT {_IS_HIDDEN.format(id='OLD.id')}"
 _DOCUMENT = "'documents of ' || knowledge_documents.owner"
@@ -149,19 +149,19 @@ _TRIGGERS = {
         "SELECT NEW.owner, NEW.kind, NEW.id WHERE EXISTS (SELECT 1 FROM index_marks)",
     ),
 }
-"""By name: when, and what it does."""
+"""The event and the statements of each trigger, by name."""
 
 ON_SQLITE = {
     name: f"CREATE TRIGGER {name} {when} BEGIN {does.format(tx=0, json_each='json_each')}; END"
     for name, (when, does) in _TRIGGERS.items()
 }
-"""By name, as SQLite keeps them."""
+"""The text of each trigger as SQLite stores it, by name."""
 _ON_POSTGRESQL = {"tx": "pg_current_xact_id()::text::bigint", "json_each": "json_array_elements_text"}
 _BODIES = {
     name: f" BEGIN {does.format(**_ON_POSTGRESQL)}; RETURN coalesce(NEW, OLD); END "
     for name, (_, does) in _TRIGGERS.items()
 }
-"""By name, as PostgreSQL keeps the function that a trigger calls."""
+"""The function of each trigger as PostgreSQL stores it, by name."""
 _THERE = {
     "sqlite": "SELECT name FROM sqlite_master WHERE type = 'trigger'",
     "postgresql": "SELECT tgname FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid "
@@ -171,7 +171,7 @@ _FUNCTION = "CREATE OR REPLACE FUNCTION {}() RETURNS trigger LANGUAGE plpgsql AS
 
 
 def create_triggers(connection: Connection) -> None:
-    """Make the triggers, once the tables are there."""
+    """Create the triggers. The tables must exist."""
     for name, (when, _) in _TRIGGERS.items():
         if connection.dialect.name == "sqlite":
             connection.exec_driver_sql(ON_SQLITE[name])
@@ -193,5 +193,5 @@ def drop_triggers(connection: Connection) -> None:
 
 
 def trigger_texts(dialect: str) -> dict[str, str]:
-    """Return what the database keeps of each trigger, by its name."""
+    """Return the text that the database stores for each trigger, by name."""
     return ON_SQLITE if dialect == "sqlite" else _BODIES

@@ -1,4 +1,4 @@
-"""The tables from which conversions begin; `memory.sql.engine.migrate` makes those of new databases."""
+"""The oldest tables that can be converted. `memory.sql.engine.migrate` creates those of new databases."""
 
 revision = "0023"
 down_revision = None

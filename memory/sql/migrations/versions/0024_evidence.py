@@ -1,5 +1,5 @@
-"""What rests on what becomes numbers: twenty bytes a row where it took 200. Replies get an index by time, and
-copies of what platforms told go, and sets of traces."""
+"""Store evidence as numbers, in 20 bytes a row instead of 200. Index replies by time. Drop the copies of
+messages of platforms, and the sets of traces."""
 
 import sqlalchemy as sa
 from alembic import op

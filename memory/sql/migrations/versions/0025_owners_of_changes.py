@@ -1,4 +1,4 @@
-"""Log changes by owner, and note for an index on a server what it is to put or remove."""
+"""Log changes by owner, and list the rows that an index on a server has to add or remove."""
 
 from alembic import op
 

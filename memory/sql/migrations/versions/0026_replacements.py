@@ -1,4 +1,4 @@
-"""Keep what replaced what in a table of its own; what holds is computed from it."""
+"""Store replacements in a table of their own, from which active links are computed."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,5 +1,5 @@
-"""Let links have the time of their memory, so that a list reads only what it shows. Drop a table that nobody
-writes."""
+"""Copy the time of a memory to its links, so that a list reads only the rows it shows. Drop an unused
+table."""
 
 import sqlalchemy as sa
 from alembic import op

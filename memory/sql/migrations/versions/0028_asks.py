@@ -1,4 +1,4 @@
-"""Store with a reply what it asks whether to forget."""
+"""Store with a reply the items that it offers to forget."""
 
 import sqlalchemy as sa
 from alembic import op

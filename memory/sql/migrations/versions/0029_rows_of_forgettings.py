@@ -1,4 +1,4 @@
-"""Let an index have the rows of a forgetting in the order in which they are deleted."""
+"""Index the rows of a forgetting in the order in which they are deleted."""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""Call the work after turns consolidation in what is stored of it."""
+"""Rename the stored work after turns to "consolidation"."""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""Keep who wants to be asked how things went."""
+"""Store who wants check-ins."""
 
 from alembic import op
 
@@ -11,5 +11,5 @@ down_revision = "0030"
 
 def upgrade() -> None:
     check_ins.create(op.get_bind())
-    op.execute("DROP VIEW rests_on")  # which knows one more way in which a text rests on another
+    op.execute("DROP VIEW rests_on")  # the view gets one more `how`
     op.execute(VIEW)
