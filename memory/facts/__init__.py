@@ -1,1 +1,1 @@
-"""Adding a fact: comparing it with known facts, deciding what to do, and recording the history."""
+"""Add a fact: compare it with stored facts, decide what to do, and record the history."""

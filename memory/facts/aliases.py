@@ -1,7 +1,7 @@
 """Link the names of one person: "Ana is also called Annie".
 
-A link counts for those who may read the memory that states it, and ends with it. Only the sentence of
-`also_called` is read as one, and nobody links a name that somebody else has there (`names_of_others`).
+A link counts for everybody who may read the memory that states it, as long as that is active. Only sentences
+in the form of `also_called` link names, and nobody can link the name of another person (`names_of_others`).
 """
 
 from sqlalchemy import ColumnElement, or_, select, union
@@ -14,7 +14,7 @@ from memory.text.names import fold, parts_of
 
 _ALSO_CALLED = " is also called "
 _MOST_WORDS = 4
-"""Of one name."""
+"""The most words of one name."""
 
 
 def also_called(name: str, other: str) -> str:
@@ -29,8 +29,8 @@ def names_in(text: str) -> tuple[str, str] | None:
 
 
 async def names_of_others(connection: AsyncConnection, place: Place, user: str) -> frozenset[str]:
-    """Return the folded names, and each part of them, of other people who speak or are mentioned in this
-    place, around it or inside it. Empty in private."""
+    """Return the folded names, whole and in parts, of other people who write or are mentioned in this place,
+    around it or inside it. Empty in private."""
     if place.private:
         return frozenset()
     known = union(
@@ -53,7 +53,7 @@ async def names_of_others(connection: AsyncConnection, place: Place, user: str) 
 async def links_of(
     connection: AsyncConnection, place: Place, user: str, content: str
 ) -> list[tuple[str, str]]:
-    """Return the pair of names that a fact links; none if somebody else there has one of them."""
+    """Return the pair of names that a fact links; empty if another person there has one of the names."""
     pair = names_in(content)
     if pair is None:
         return []
@@ -67,7 +67,7 @@ def _is_around(column: ColumnElement[str], place: Place) -> ColumnElement[bool]:
 
 
 def _stated_around(place: Place) -> ColumnElement[bool]:
-    """Match memories stated around or inside a place; `memories.place` has it as text (``acme/general``)."""
+    """Match memories stated around or inside a place. `memories.place` is text such as ``acme/general``."""
     around = [str(outer) for outer in place.containing()]
     return or_(memories.c.place.in_(around), memories.c.place.startswith(f"{place}/", autoescape=True))
 

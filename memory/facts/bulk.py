@@ -1,8 +1,8 @@
 """Store many facts at once: without a model some thousand a second.
 
 Without a model, only the same words relate two facts. So facts whose words are new to their owners are stored
-hundreds per transaction. The others are decided one by one: those that correct a fact, link two names, or
-name somebody who has several names.
+hundreds per transaction. Other facts are decided one by one: those that correct a fact, link two names, or
+contain a name of a person with several names.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,18 +28,18 @@ from memory.sql.tables import memory_owners
 AT_ONCE = 500
 """How many facts are stored in one transaction …"""
 JUDGED = 10
-"""… and how many a model, if one rules on facts, is asked about in one call."""
+"""… and how many are sent to a model in one call, if a model rules on facts."""
 
 Stated = Sequence[tuple[NewMemory, Provenance]]
 Refused = Sequence[tuple[CandidateFact, Decision | None]]
-"""Facts, each with the decision to refuse it, or None."""
+"""Facts, each with the decision that refuses it, or None."""
 
 
 async def remember_many(
     writer: FactWriter, stated: Stated, progress: Callable[[int], None] | None = None
 ) -> list[Decision]:
-    """Decide on many facts as `FactWriter` does, without a list of similar ones. Calls `progress` with how
-    many are durable; the index gets them when it catches up."""
+    """Decide on many facts as `FactWriter` does, but without listing similar facts. Calls `progress` with the
+    number of newly stored ones. The index is updated later."""
     judged = writer.similar.judge is not None
     decisions: list[Decision] = []
     with decision_run(writer.logged), span("decision"):
@@ -53,7 +53,7 @@ async def remember_many(
 
 
 def _of_the_same(stated: Stated) -> Stated:
-    """Return the first facts, up to one for other owners."""
+    """Return the leading facts that have the same owners and audience."""
     first = [(origin.owners, origin.audience) for _, origin in stated[:1]]
     return [*takewhile(lambda one: [(one[1].owners, one[1].audience)] == first, stated)]
 
@@ -78,7 +78,7 @@ async def _store(writer: FactWriter, stated: Stated) -> list[Decision]:
 
 
 async def _add_together(writer: FactWriter, facts: Refused) -> list[Decision]:
-    """Decide on the first of these facts in one transaction, up to one that needs a search."""
+    """Decide on the leading facts in one transaction. It stops before a fact that needs a search."""
 
     async def write() -> list[Decision]:
         async with writer.database.write(lock=facts[0][0].origin.owners) as connection:
@@ -117,7 +117,7 @@ async def _store_together(writer: FactWriter, connection: AsyncConnection, facts
 async def _stored_verbatim(
     writer: FactWriter, connection: AsyncConnection, fact: CandidateFact
 ) -> Decision | None:
-    """Decide on a fact whose words each owner has already; None if one has not."""
+    """Decide on a fact that each owner already has in the same words; None if an owner does not."""
     known = await writer.store.known(connection, fact.origin.owners, fact.key, fact.now)
     if deciding_owners(fact, fact.still_valid(known.worded_so)):
         return None

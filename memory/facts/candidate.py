@@ -1,5 +1,4 @@
-"""A fact before the decision on it: what it proposes, its provenance, and what those present may see of
-it."""
+"""A fact before the decision on it: its text, its provenance, and which memories its audience may read."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,18 +23,17 @@ class Provenance:
     source: Source = "conversation"
     message_id: str | None = None
     said: str = ""
-    """The text of the message, to tell a statement in it from what a search returned."""
+    """The text of the message, which shows whether the fact was stated or only found by a search."""
     found: tuple[Hit, ...] = ()
     """The hits of the searches of the turn so far."""
     shown: frozenset[str] = frozenset()
     """The ids of the rows in the prompt."""
     live: bool = False
-    """True for a message of the current turn, of which a model made the fact; if it was erased, no fact is
-    stored."""
+    """True if a model made the fact from a message of a turn. If that was erased, the fact is not stored."""
     stated_now: bool = False
-    """True for what a caller states now: newer than all that is stored."""
+    """True for a fact that a caller states now, which is newer than every stored one."""
     confirmed: frozenset[str] = frozenset()
-    """The ids of facts whose replacement a model confirmed when it was shown both texts."""
+    """The ids of facts whose replacement a model has confirmed after reading both texts."""
     everybody: bool = False
     """True if the operator states the fact for everybody; no person or place owns it."""
 
@@ -53,10 +51,10 @@ class CandidateFact:
     proposed: NewMemory
     origin: Provenance
     vector: Any
-    """The embedding; None if the embedder is away."""
+    """The embedding; None if the embedder is unavailable."""
     now: datetime
     made: set[str] = field(default_factory=set)
-    """The ids of memories that were stored from the same statement."""
+    """The ids of memories that were stored from the same message or call."""
     rulings: dict[str, Verdict] = field(default_factory=dict)
     """The model's rulings on how the fact relates to memories, by memory id."""
 
@@ -70,13 +68,13 @@ class CandidateFact:
         return None if duration is None else self.origin.said_at + duration
 
     def sees(self, memory: Memory) -> bool:
-        """Return whether those present may read the memory."""
+        """Return whether the fact's audience may read the memory."""
         return self.origin.audience.may_read(memory.owners)
 
     def newer_than(self, memory: Memory) -> bool:
-        """Return whether the fact was stated later than the memory, in the same message or call, or in a
-        message that arrives while the memory exists. A stored time in the future means that the clock was set
-        back: the fact is newer."""
+        """Return whether the fact is newer than the memory. That is also true if both come from the same
+        message or call, and if the memory's time is equal or in the future (the clock was set back) and the
+        fact comes from a new message."""
         origin = self.origin
         arrives = origin.live and origin.message_id is not None
         ahead = memory.created_at > self.now >= origin.said_at
@@ -91,8 +89,8 @@ class CandidateFact:
         return memory.id in self.made or (same and origin.user == memory.user_id)
 
     def prolongs(self, memory: Memory) -> bool:
-        """Return whether the fact, stated again, expires later than the memory. Without a ttl it never
-        expires if a caller states it; a model that gives none leaves the expiry as it is."""
+        """Return whether the fact extends the memory's expiry. A fact without a ttl removes the expiry if a
+        caller states it, and leaves it unchanged if a model does."""
         until, known = self.expires_at, memory.expires_at
         if known is None or self.restates(memory):
             return False
@@ -101,16 +99,16 @@ class CandidateFact:
         return not self.origin.live if until is None else until > known
 
     def decides_for(self, memory: Memory) -> frozenset[str]:
-        """Return the owners for whom the person may supersede or repeat the memory: only themselves if others
-        stated it too."""
+        """Return the owners for whom the person may supersede or confirm the memory: all its owners, but only
+        the person if somebody else stated it too."""
         if self.origin.everybody:
             return memory.owners
         own = user_key(self.origin.user)
         return memory.owners if tellers(memory.owners, memory.user_id) == {own} else memory.owners & {own}
 
     def corrects(self, memory: Memory) -> bool:
-        """Return whether it names this memory in `replaces`, is newer, and changes it, be it in case
-        or punctuation; those present must be able to read it."""
+        """Return whether the fact names this memory in `replaces`, is newer, and differs from it, if only in
+        case or punctuation. The audience must be able to read the memory."""
         if memory.id != self.proposed.replaces or not (self.sees(memory) and self.newer_than(memory)):
             return False
         new_memory = self.proposed
@@ -119,8 +117,7 @@ class CandidateFact:
         return proposed != known or not _at_once(self.expires_at, memory.expires_at)
 
     def still_valid(self, worded_so: Mapping[str, Memory]) -> dict[str, Memory]:
-        """Return the memories in the same words by owner, without those that have expired or that the fact
-        corrects."""
+        """Return the unexpired memories in the same words that the fact does not correct, by owner."""
         return {
             owner: memory
             for owner, memory in worded_so.items()
@@ -164,7 +161,7 @@ class CandidateFact:
         target: Memory | None = None,
         close: tuple[Memory, ...] = (),
     ) -> Decision:
-        """Return the decision without memories that those present may not read."""
+        """Return the decision, without memories that the audience may not read."""
         if memory is not None and memory.owners and not self.sees(memory):
             memory = None
         return Decision(
@@ -179,7 +176,7 @@ class CandidateFact:
 
 
 def _at_once(one: datetime | None, other: datetime | None) -> bool:
-    """Return whether the times are equal, to the second that a ttl is given to."""
+    """Return whether the times differ by less than a second, the precision of a ttl."""
     if one is None or other is None:
         return one is other
     return abs(one - other) < timedelta(seconds=1)

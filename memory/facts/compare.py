@@ -1,14 +1,14 @@
 """Compare two facts by their words, without a model.
 
-Words prove only that two facts are the same: the same words in the same order, in any script. Case, Unicode
-form, white space, the shape of quotes and dashes, vowel points and closing punctuation do not count. Whatever
-may carry a value does: accents, signs, decimal marks, question marks, emoji, ß, and the Hebrew final letters
-(אף is a nose, אפ an app).
+Words can only prove that two facts are the same: they have the same words in the same order, in any script.
+Case, Unicode form, white space, the shape of quotes and dashes, vowel points and closing punctuation are
+ignored. Anything that may carry a value counts: accents, signs, decimal marks, question marks, emoji, ß, and
+the Hebrew final letters (אף is a nose, אפ an app).
 
-Where a model rules that a fact is known, its words are dropped. So the stored fact must have each of them,
-and neither may deny what the other says (`missing_value`): any word may be the value. Only words that state
-nothing by themselves do not count, unless one stands in the place of another ("9 am", "9 pm"), and words may
-stand for a longer run with a number ("in her thirties" for "30 years old").
+If a model rules that a fact is known, its words are not stored. So the stored fact must have each of them,
+because any word may be the value, and neither may deny the other (`missing_value`). There are two exceptions.
+Function words are ignored, unless one replaces another ("9 am", "9 pm"). Words may replace a longer run with
+a number ("in her thirties" for "30 years old").
 """
 
 import re
@@ -32,8 +32,8 @@ from memory.text.names import fold, without_names
 Relation = Literal["same", "subsumed", "contradiction", "outdated", "different"]
 
 NEAR = 1 / 3
-"""Where the threshold for a shared topic lies between `recall`, which any two facts of one person reach, and
-`dedupe`."""
+"""The position of the threshold for a shared topic between `recall`, which any two facts of a person reach,
+and `dedupe`."""
 NEARLY_THE_SAME_SPELLING = 0.8
 """Normalised Levenshtein similarity above which two texts count as similar, whatever their vectors say."""
 
@@ -73,7 +73,7 @@ _DENYING = frozenset(
         不 没 沒 無 无 未 非 안 못 않 없""".split(),
     )
 )
-"""Words, without accents, that deny or limit the words beside them, or say that something is over."""
+"""Words, without accents, that deny or limit neighbouring words, or say that something has ended."""
 _ASKING = ("?", "？", "؟", "՞", "\u037e")
 _UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI", "LAO", "MYANMAR", "KHMER")
 _TOKEN = re.compile(
@@ -85,8 +85,8 @@ _NOT = re.compile(r"n't\b")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How the new fact relates to the old one: the same; different (both stay); a contradiction, which
-    supersedes the old one; subsumed, stored already; outdated, stated before what superseded it. Words alone
+    """The relation of the new fact to the old one: same; different (both stay); contradiction (the new one
+    supersedes the old one); subsumed (already stored); outdated (stated before its replacement). Words alone
     prove only the first two."""
 
     relation: Relation
@@ -108,7 +108,7 @@ def _tidy(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def normalise(text: str) -> str:
-    """Return the form that all texts with the same key share. Idempotent."""
+    """Return the normalised text; equal facts have the same. Idempotent."""
     # "ß" is no "ss": in Maßen is moderately, in Massen in crowds.
     folded = "ß".join(part.casefold() for part in _tidy(text).replace("ẞ", "ß").split("ß"))
     plain = _tidy(unicodedata.normalize("NFKC", folded))
@@ -117,8 +117,8 @@ def normalise(text: str) -> str:
 
 
 def content_key(text: str) -> str:
-    """Hash `normalise(text)` to 32 hexadecimal digits. It is stored: after a change of
-    `normalise` only a search finds earlier facts."""
+    """Hash `normalise(text)` to 32 hexadecimal digits. The database stores it, so after a change of
+    `normalise` earlier facts in the same words are not recognised."""
     return blake2b(normalise(text).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
@@ -128,13 +128,13 @@ def same_words(text: str, other: str) -> bool:
 
 
 def within(words: str, text: str) -> bool:
-    """Return whether a text contains these words next to each other, both normalised."""
+    """Return whether a text contains these words in sequence. Both must be normalised."""
     unspaced = words and _is_unspaced(words)
     return words in text if unspaced else f" {words} " in f" {text} "
 
 
 def alike(text: str, other: str, similarity: float, thresholds: Thresholds) -> bool:
-    """Return whether two facts share a topic, by the cosine of their embeddings or their spelling."""
+    """Return whether two facts share a topic, by the cosine of their vectors or by their spelling."""
     spelling = Levenshtein.normalized_similarity(normalise(text), normalise(other))
     return near(similarity, thresholds) or spelling > NEARLY_THE_SAME_SPELLING
 
@@ -151,7 +151,7 @@ def _plain_digit(letter: str) -> str:
 
 
 def missing_value(new: str, stored: str) -> str | None:
-    """Return a word of the new fact that the stored one does not have; None if no value would be lost."""
+    """Return a word of the new fact whose value the stored one lacks; None if no value would be lost."""
     every, every_before = _words(new), _words(stored)
     written, before = ([word for word in words if _tells(word)] for words in (every, every_before))
     said, there = ([word.casefold() for word in words] for words in (written, before))
@@ -159,7 +159,7 @@ def missing_value(new: str, stored: str) -> str | None:
         return torn.pop()
     extra = Counter(said) - Counter(there)
     if capital := [word for word in written if word.casefold() in extra and not word.islower()]:
-        return capital[0]  # or a number, a sign, or of a script without capitals
+        return capital[0]  # also a number, a sign, or a word in a script without capitals
     if signs := [word for word in Counter(there) - Counter(said) if _is_sign(word)]:
         return signs[0]
     if extra:
@@ -175,20 +175,20 @@ def missing_value(new: str, stored: str) -> str | None:
 
 
 def mentions(text: str, fact: str, aside: Collection[str] = ()) -> bool:
-    """Return whether a text has a content word of a fact, besides the names `aside`."""
+    """Return whether a text has a content word of a fact. The names `aside` do not count."""
     return not _telling(text).isdisjoint(_telling(without_names(fact, aside)))
 
 
 def tells(text: str, fact: str, aside: Collection[str] = ()) -> bool:
-    """Return whether a text has a third of the content words of a fact, or two of them."""
+    """Return whether a text has two, or a third, of a fact's content words besides the names `aside`."""
     stated = _telling(without_names(fact, aside))
     return len(stated & _telling(text)) >= min(2, max(1, len(stated) / 3))
 
 
 def only_recalls(new: str, stored: str, message: str, aside: Collection[str] = ()) -> bool:
-    """Return whether a new fact, which resembles a stored one, takes nothing from the `message`. A
-    sentence of it states the fact if they share a content word, a question only if nothing had to be
-    recalled. A denial, or another script, counts as the speaker's."""
+    """Return whether a new fact only repeats a similar stored one and takes nothing from the `message`. A
+    sentence of the message states the fact if they share a content word; a question, only if nothing had to
+    be recalled. A different denial or script counts as taken from the message."""
     stated, before = (_telling(without_names(text, aside)) for text in (new, stored))
     words = [_words(text) for text in (new, stored, message)]
     if _denials(words[0]) ^ _denials(words[1]) or _scripts(new).isdisjoint(_scripts(message)):
@@ -209,7 +209,7 @@ def takes_from(stored: str, new: str, message: str) -> bool:
 
 
 def spoken_sentences(message: str) -> list[str]:
-    """Return the sentences that are no questions."""
+    """Return the sentences that are not questions."""
     return [one for one in sentences(message) if not one.rstrip(_CLOSING).endswith(_ASKING)]
 
 
@@ -223,8 +223,8 @@ def _telling(text: str) -> frozenset[int]:
 
 
 def differs_in_value(new: str, stored: str) -> bool:
-    """Return whether the new fact has another number, name, sign or denial, or other words in the same
-    positions. In scripts without capitals any word may be a name."""
+    """Return whether the new fact has a different number, name, sign or denial, or different words in the
+    same positions. In scripts without capitals any word may be a name."""
     every, every_before = _words(new), _words(stored)
     said, there = ([word.casefold() for word in words] for words in (every, every_before))
     if _denials(said) ^ _denials(there):
@@ -236,7 +236,7 @@ def differs_in_value(new: str, stored: str) -> bool:
 
 
 def coarser(new: str, stored: str) -> bool:
-    """Return whether the new fact has at most half as many content words, and at most two that are new."""
+    """Return whether the new fact has at most half as many content words, of which at most two are new."""
     said, there = ({word.casefold() for word in _words(text) if _tells(word)} for text in (new, stored))
     return 2 * len(said) <= len(there) and len(said - there) <= 2
 
@@ -247,7 +247,7 @@ def _is_mark(word: str, first: bool) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    """Return the words; of a script without spaces the characters."""
+    """Return the words; in scripts without spaces each character is a word."""
     found = _TOKEN.findall(_NOT.sub(" not", _tidy(text)))
     return [part for word in found for part in (word if _is_unspaced(word) else [word])]
 
@@ -261,7 +261,7 @@ def _tells(word: str) -> bool:
 
 
 def _is_value(word: str) -> bool:
-    """Return whether a word is a number, a sign, or a name by its capital."""
+    """Return whether a word is a number, a sign, or a capitalised name."""
     return _is_number(word) or _is_sign(word) or word != word.lower()
 
 
@@ -274,14 +274,14 @@ def _is_sign(word: str) -> bool:
 
 
 def _in_place(new: Sequence[str], known: Sequence[str]) -> str | None:
-    """Return the first new word in the position of another one."""
+    """Return the first new word that replaces another one in the same position."""
     there, said = ([word.casefold() for word in words] for words in (known, new))
     runs = SequenceMatcher(None, there, said, autojunk=False).get_opcodes()
     return next((new[k] for how, i, j, k, m in runs if how == "replace" and j - i == m - k), None)
 
 
 def _denials(words: Sequence[str]) -> set[str]:
-    """Return a mark for each denial, whichever word it is."""
+    """Return a mark for each denial. The marks do not depend on the word."""
     denials = [word for word in words if fold(word) in _DENYING]
     return {f"denial {number}" for number in range(len(denials))}
 

@@ -1,10 +1,10 @@
-"""Decide what happens to a candidate fact for each of its owners, from what they have (`Case`). Pure.
+"""Decide what happens to a candidate fact for each of its owners, given their memories (`Case`). Pure.
 
 An owner may have the same words, an equivalent fact, one that the candidate supersedes, or nothing similar.
-The decision shows only what those present may read.
+The decision shows only memories that the audience may read.
 
-A model may rule where words prove nothing. It may supersede across numbers and names, but only what the same
-person stated before; and it may take a fact for known only where no value is lost.
+If words prove nothing, a model may rule. It may supersede a fact with other numbers and names, but only one
+that the same person stated before. It may treat a fact as known only if no value is lost.
 """
 
 from collections import Counter
@@ -37,7 +37,7 @@ _ORDER = ("same", "subsumed", "contradiction", "outdated", "different")
 CORRECTED_BEFORE = "said before what it is to correct"
 
 Ruling = Literal["replaces", "same", "ignore"]
-"""What the new fact does to the old one: supersedes it; says the same; adds nothing to it."""
+"""A model's ruling: the new fact supersedes the old one, says the same, or adds nothing to it."""
 
 RULINGS: Mapping[Ruling, Verdict] = MappingProxyType(
     {
@@ -60,27 +60,27 @@ class Step:
 @dataclass(frozen=True, slots=True)
 class Resolution:
     memory: Memory
-    """The memory that states the fact after the decision: new or already known."""
+    """The memory that states the fact after the decision, new or already stored."""
     new: bool
     fresh: frozenset[str]
     """Owners that get this memory now."""
     covered: tuple[Step, ...]
-    """Memories that already cover the candidate, with their owners."""
+    """Memories that already state the candidate, with their owners."""
     outdated: tuple[Step, ...]
-    """Newer memories that had already superseded what the candidate states, with their owners."""
+    """Newer memories that already supersede the candidate, with their owners."""
     replaced: tuple[Step, ...]
     """Memories that the candidate supersedes."""
 
 
 def deciding_owners(candidate: CandidateFact, worded_so: Collection[str]) -> frozenset[str]:
-    """Return the owners for whom similar memories decide: those without a memory in the same words."""
+    """Return the owners without a memory in the same words, for whom similar memories decide."""
     owners = candidate.origin.owners
     return owners if candidate.proposed.replaces else owners.difference(worded_so)
 
 
 def resolve(candidate: CandidateFact, worded_so: Mapping[str, Memory], near: Near) -> Resolution:
-    """Decide for every owner. `worded_so` maps owners to their memory in the same words; `near` lists similar
-    ones, the decisive first."""
+    """Decide for every owner. `worded_so` maps owners to their memory in the same words. `near` lists similar
+    memories, those with the decisive relations first."""
     here = next((memory for memory in worded_so.values() if candidate.sees(memory)), None)
     covered, lacking = _shares(
         candidate, near, ("same", "subsumed"), candidate.origin.owners - set(worded_so)
@@ -96,7 +96,7 @@ def resolve(candidate: CandidateFact, worded_so: Mapping[str, Memory], near: Nea
 
 
 def decision_of(candidate: CandidateFact, resolution: Resolution, near: Near) -> Decision:
-    """Return the decision as those present may see it."""
+    """Return the decision as the audience may see it."""
     memory = resolution.memory
     covered, replaced = _seen(candidate, resolution.covered), _seen(candidate, resolution.replaced)
     shown = not resolution.new or candidate.origin.audience.may_read(resolution.fresh)
@@ -113,7 +113,7 @@ def decision_of(candidate: CandidateFact, resolution: Resolution, near: Near) ->
 
 
 def figures_of(decisions: Sequence[Decision]) -> Counter[str]:
-    """Count the decisions by action, and those by which the fact was known already."""
+    """Count the decisions by action, and those on facts that were already known."""
     known = sum(d.action == "merge" or (d.action == "ignore" and d.target_id is not None) for d in decisions)
     return Counter(d.action for d in decisions) + Counter(decided=len(decisions), known=known)
 
@@ -121,7 +121,7 @@ def figures_of(decisions: Sequence[Decision]) -> Counter[str]:
 def _shares(
     candidate: CandidateFact, near: Near, relations: tuple[Relation, ...], owners: frozenset[str]
 ) -> tuple[tuple[Step, ...], frozenset[str]]:
-    """Return the memories with these relations and their owners, and the owners that have no such memory."""
+    """Return the memories with these relations, with their owners, and the owners without such a memory."""
     steps = []
     for memory, verdict in near:
         theirs = candidate.decides_for(memory) & owners
@@ -134,7 +134,7 @@ def _shares(
 def _replaced(candidate: CandidateFact, near: Near, fresh: frozenset[str]) -> tuple[Step, ...]:
     steps = []
     for memory, verdict in near:
-        # A corrected memory is replaced even for owners that already know the right words.
+        # A corrected memory is superseded even for owners that already have the right words.
         owners = candidate.origin.owners if candidate.corrects(memory) else fresh
         theirs = candidate.decides_for(memory) & owners
         if verdict.relation == "contradiction" and theirs:
@@ -143,7 +143,7 @@ def _replaced(candidate: CandidateFact, near: Near, fresh: frozenset[str]) -> tu
 
 
 def _new_memory(candidate: CandidateFact, owners: frozenset[str], replaced: Sequence[Step]) -> Memory:
-    """Return the memory to insert, dated after those that it supersedes."""
+    """Return the memory to insert, with a later time than those that it supersedes."""
     memory = candidate.memory(owners)
     later = [step.memory.created_at + timedelta(microseconds=1) for step in replaced]
     return replace(memory, created_at=max([memory.created_at, *later]))
@@ -154,12 +154,12 @@ def _seen(candidate: CandidateFact, steps: Sequence[Step]) -> list[Step]:
 
 
 def _close(candidate: CandidateFact, near: Near) -> tuple[Memory, ...]:
-    """Return up to three similar memories that stay unchanged. The model may correct them."""
+    """Return up to three similar memories that stay unchanged, which the model may correct."""
     return tuple(m for m, v in near if v.relation == "different" and candidate.sees(m))[:3]
 
 
 def as_candidate(memory: Memory, origin: Provenance, now: datetime) -> CandidateFact:
-    """Return a stored fact as a candidate stated by `origin.user`."""
+    """Return a stored fact as a candidate that `origin.user` states."""
     ttl = describe(memory.expires_at - memory.created_at) if memory.expires_at else None
     restored = NewMemory(memory.content, memory.subjects, ttl, memory.type, memory.importance)
     said = Provenance(
@@ -174,9 +174,9 @@ def as_candidate(memory: Memory, origin: Provenance, now: datetime) -> Candidate
 
 
 def checked(candidate: CandidateFact, old: Memory, verdict: Verdict, aliases: Aliases) -> Verdict:
-    """Return the verdict, or "different" where it would lose a value, an older fact would supersede a newer
-    one, or a temporary fact a permanent one. Of two that say the same in other words the newer one stays, or
-    the one that says more."""
+    """Return the verdict, or "different" if it would lose a value, or let an older fact supersede a newer one
+    or a temporary fact a permanent one. Of two facts that say the same in other words, the newer one stays,
+    or the one that says more."""
     if verdict.relation in ("same", "subsumed"):
         new, known = map(aliases.canonical, (candidate.proposed.content, old.content))
         if (lost := missing_value(new, known)) is None:
@@ -200,8 +200,7 @@ def checked(candidate: CandidateFact, old: Memory, verdict: Verdict, aliases: Al
 def step_of(
     candidate: CandidateFact, new: Memory, old: Memory, ruling: Ruling, aliases: Aliases
 ) -> Step | None:
-    """Return which of two stored facts a ruling supersedes, and for which owners; None if it changes
-    nothing."""
+    """Return which of two stored facts a ruling supersedes, with the owners; None if it changes nothing."""
     verdict = checked(candidate, old, RULINGS[ruling], aliases)
     back = old if verdict.relation == "contradiction" else new
     owners = candidate.decides_for(old) & candidate.decides_for(new) & candidate.origin.owners
@@ -224,7 +223,7 @@ def with_verdicts(
     aliases: Sequence[tuple[str, str]],
     cosine: Mapping[str, float],
 ) -> Near:
-    """Return the memories with their verdicts, the decisive ones first, then the nearest."""
+    """Return the memories with their verdicts, ordered by relation, then by similarity."""
     names = Aliases(tuple(aliases))
     pairs = [(memory, _verdict(candidate, memory, names)) for memory in memories]
     return sorted(pairs, key=lambda pair: (_ORDER.index(pair[1].relation), -cosine.get(pair[0].id, 0.0)))
@@ -256,18 +255,18 @@ class Case(Traced):
     rulings: Mapping[str, Verdict]
     made: frozenset[str]
     worded_so: Mapping[str, Memory] = field(default_factory=dict)
-    """By owner, the memory in the same words."""
+    """The memory in the same words, by owner."""
     near: tuple[Memory, ...] = ()
     cosine: Mapping[str, float] = field(default_factory=dict)
     recalled: frozenset[str] = frozenset()
-    """The ids of those that the fact repeats in other words although its message does not state it."""
+    """The ids of near memories that the fact repeats in other words, though its message does not state it."""
     aliases: tuple[tuple[str, str], ...] = ()
     ended: Decision | None = None
-    """The decision by the rows alone: the message was erased, or the fact had expired or was made private."""
+    """A decision from the rows alone: the message was erased, or the fact had expired or was made private."""
 
     @classmethod
     def of(cls, fact: CandidateFact, **read: Any) -> "Case":
-        """Return the case of a fact; `read` has the other fields."""
+        """Return the case of a fact. `read` contains the other fields."""
         found = tuple(replace(hit, memory=None) for hit in fact.origin.found)
         origin = replace(fact.origin, found=found)
         return cls(fact.proposed, origin, fact.now, dict(fact.rulings), frozenset(fact.made), **read)

@@ -1,8 +1,8 @@
-"""Log one line of JSON for each person and run, which an operator's tools read.
+"""Log one line of JSON for each person and run, for an operator's tools.
 
-A run is whatever is inside the outermost `decision_run`: a background job, an import, or one call of
-`FactWriter.remember`. The logger `hachi.decisions` passes nothing on: without a handler for it no fact is in
-a program's log.
+A run is everything inside the outermost `decision_run`: a background job, an import, or one call of
+`FactWriter.remember`. The logger `hachi.decisions` does not propagate: without a handler of its own, no fact
+appears in a program's log.
 """
 
 import json
@@ -20,7 +20,7 @@ log = logging.getLogger("hachi.decisions")
 log.propagate = False
 
 Facts = Literal["on", "redacted", "off"]
-"""What a line shows of facts and of reasons, which may quote them: all, a mark in their place, or nothing."""
+"""How a line shows facts, and reasons, which may quote them: in full, as a placeholder, or not at all."""
 REDACTED = "[redacted]"
 
 
@@ -32,7 +32,7 @@ class _PersonRun:
     """The length of each message, by its text."""
     candidates: int = 0
     decisions: list[tuple[Decision, str | None]] = field(default_factory=list)
-    """With the id of the message that stated the fact."""
+    """Each decision with the id of the message that stated the fact."""
 
 
 _run: ContextVar[dict[str, _PersonRun] | None] = ContextVar("decision_run", default=None)
@@ -40,8 +40,8 @@ _run: ContextVar[dict[str, _PersonRun] | None] = ContextVar("decision_run", defa
 
 @contextmanager
 def decision_run(facts: Facts = "on") -> Iterator[None]:
-    """Log the decisions of the block as one line per person, also if it fails. A run inside another belongs
-    to the outer one."""
+    """Log the decisions of the block as a line per person, even if it fails. A nested run is part of the
+    outer."""
     if _run.get() is not None:
         yield
         return
@@ -64,7 +64,7 @@ def count_candidates(facts: Sequence[CandidateFact]) -> None:
 
 
 def add_decision(origin: Provenance, decision: Decision) -> None:
-    """Add a durable decision to the current run."""
+    """Add a stored decision to the current run."""
     _run_of(origin).decisions.append((decision, origin.message_id))
 
 
@@ -92,7 +92,7 @@ def _line(user: str, part: _PersonRun) -> dict[str, object]:
 
 
 def without_facts(line: str, facts: Facts) -> str:
-    """Return the line with the facts, with marks in their place, or without them."""
+    """Return the line with facts in full, as placeholders, or not at all."""
     if facts == "on":
         return line
     event = json.loads(line)

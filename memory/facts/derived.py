@@ -1,7 +1,7 @@
-"""Empty derived texts whose source ends, and say what they are written again from.
+"""Empty derived texts when a source of theirs ends, and find the sources to rewrite them from.
 
-Derived are the summaries of conversations, and the summary of a person's facts, an entry of their profile.
-`withhold` empties those that rest on rows that no longer hold, and adds the jobs that write them again.
+Derived texts are the summaries of conversations, and the summary of a person's facts, a profile entry.
+`withhold` empties those that rest on rows that are no longer active, and adds the jobs that rewrite them.
 """
 
 from collections.abc import Callable, Collection
@@ -37,16 +37,16 @@ from memory.sql.tables import (
 )
 
 MEMORY_SUMMARY = "memory_summary"
-"""The field of the profile with a model's summary of the memories in one place. No other place reads it."""
+"""The profile field with a model's summary of the memories in one place. No other place reads it."""
 
 
 def entry_id(user: str, place: str, field: str, item: str) -> str:
-    """Make the id of an entry of a profile. `place` is the stored key."""
+    """Return the id of a profile entry. `place` is the stored key."""
     return str(uuid5(NAMESPACE_OID, "\n".join((user, place, field, item))))
 
 
 def memory_summary_id(user: str, place: Place) -> str:
-    """Return the id of the summary of a person's facts, under which its sources are recorded."""
+    """Return the id of the summary of a person's facts, by which its evidence is stored."""
     return entry_id(user, place.stored, MEMORY_SUMMARY, "")
 
 
@@ -78,8 +78,8 @@ _NO_LONGER = (
 
 
 async def ended_facts(database: Database, ids: Collection[str], owner: str, now: datetime) -> tuple[str, ...]:
-    """Return the facts of these messages that no longer hold for this owner, oldest first, each with what
-    superseded it."""
+    """Return the facts of these messages that are no longer active for this owner, oldest first, each with
+    the fact that superseded it."""
     rows = await database.rows(_NO_LONGER, {"messages": list(ids), "owner": owner, "now": now})
     found = {row.id: row.content + (f" (since then: {row.instead})" if row.instead else "") for row in rows}
     return tuple(found.values())
@@ -88,7 +88,7 @@ async def ended_facts(database: Database, ids: Collection[str], owner: str, now:
 async def remaining_messages(
     connection: AsyncConnection, conversation: str, owner: str, upto: int, limit: int
 ) -> list[Message]:
-    """Return the newest visible messages of people up to the `seq` `upto`, in order."""
+    """Return the newest visible messages of people whose `seq` is at most `upto`, in order."""
     query = (
         select(*MESSAGE)
         .where(messages.c.conversation_id == conversation, heard_by_owner(owner), messages.c.seq <= upto)
@@ -120,12 +120,12 @@ async def withhold(
     written_before: datetime | None = None,
     telling: bool = False,
 ) -> int:
-    """Empty every summary that rests on these messages or memories, in the caller's transaction, and add the
-    jobs that write it again. Returns how many. Call it before rows are deleted.
+    """Empty every summary that rests on these messages or memories, in the caller's transaction, and add jobs
+    that rewrite them. Returns how many. Call it before rows are deleted.
 
-    `owners` are those for whom the rows no longer hold; None means everybody. With a `forgetting` the emptied
-    summaries get new ids and it hides the old ones, so that replies that were shown them belong to its
-    cascade. With `written_before` only earlier summaries count, with `telling` only those whose text tells a
+    `owners` are those for whom the rows are no longer active; None means everybody. With a `forgetting`,
+    emptied summaries get new ids and the forgetting hides the old ones, so that replies written from them
+    belong to its cascade. `written_before` selects earlier summaries, `telling` those whose text repeats a
     memory.
     """
     ids = {*message_ids, *memory_ids}
@@ -160,8 +160,7 @@ async def withhold(
 
 
 async def _told(connection: AsyncConnection, memory_ids: Collection[str]) -> Callable[[str], bool]:
-    """Return a function that says whether a text tells one of these memories, besides their authors'
-    names."""
+    """Return a test whether a text repeats one of these memories, ignoring their authors' names."""
     facts = (await connection.execute(select(memories).where(memories.c.id.in_(memory_ids)))).all()
     owners = {user_key(fact.user_id) for fact in facts}
     names = [*await connection.scalars(select(speakers.c.author).where(speakers.c.owner.in_(owners)))]
@@ -170,8 +169,8 @@ async def _told(connection: AsyncConnection, memory_ids: Collection[str]) -> Cal
 
 
 def _covering(heard: Collection[str]) -> Select[str]:
-    """Select the summaries that cover one of these messages, beginning with the messages: otherwise it would
-    read every conversation."""
+    """Select the summaries that cover one of these messages. The query starts from the messages, because it
+    would otherwise read every conversation."""
     active = active_conversations.alias("covering").c
     same = and_(active.conversation_id == messages.c.conversation_id, active.owner == heard_by())
     return select(active.id).where(same, active.covered >= messages.c.seq, messages.c.id.in_(heard))
@@ -183,8 +182,8 @@ async def _memory_summaries(
     owners: Collection[str] | None,
     told: Callable[[str], bool] | None,
 ) -> int:
-    """Empty the summaries of people's facts that rest on one of these ids, or on nothing recorded, and tell
-    one of the memories. Returns how many. Each is written again once enough facts are new."""
+    """Empty the summaries of people's facts that rest on one of these ids, or have no evidence, and that pass
+    the test `told`. Returns how many. Each is rewritten once there are enough new facts."""
     entry, source = context_entries.c, rests_on.c
     direct = select(source.derived_id).where(source.source_id.in_(ids))
     recorded = select(source.derived_id).where(source.derived_id == entry.id).exists()
@@ -206,7 +205,7 @@ def _place_of(owner: str) -> Place:
 
 
 def _reads(owner: str, owners: Collection[str] | None) -> bool:
-    """Return whether this owner reads what one of these owners has; None means everybody."""
+    """Return whether this owner reads rows of one of these owners; None means everybody."""
     return owners is None or not Audience.of(owner.removeprefix("user:"), _place_of(owner)).keys.isdisjoint(
         owners
     )
@@ -215,8 +214,8 @@ def _reads(owner: str, owners: Collection[str] | None) -> bool:
 async def consolidate_again(
     connection: AsyncConnection, conversation: str, owner: str, now: datetime, *, message: str | None = None
 ) -> None:
-    """Add the job that consolidates a conversation again; with a `message`, one that reads it although the
-    summary covers it."""
+    """Add the job that consolidates a conversation again. With a `message`, the job reads that message even
+    though the summary covers it."""
     payload = {"conversation": conversation, "place": list(_place_of(owner).path)}
     about = consolidation_subject(conversation, owner)
     if message is not None:

@@ -1,7 +1,7 @@
 """Apply the decision on a fact to the rows of each owner, in one transaction.
 
-A correction in a channel supersedes the memory of the channel and of the speaker. One in private leaves the
-channel's as it is, so a channel never shows what was said in private.
+A correction in a channel supersedes the memory for the channel and its author. A private correction leaves
+the channel's memory unchanged, so a channel never shows private statements.
 """
 
 from collections.abc import Mapping
@@ -39,8 +39,8 @@ class FactRows:
     async def store_decision(
         self, connection: AsyncConnection, candidate: CandidateFact, searched: SimilarSearch
     ) -> tuple[Decision, Case]:
-        """Decide by what was `searched` and stated since, and store that. Raises Overtaken where what it
-        rests on has changed."""
+        """Decide from the search results and newer statements, and store the decision. Raises Overtaken if a
+        row that it depends on has changed."""
         origin = candidate.origin
         if candidate.proposed.replaces:
             new_memory = await self.replacing(connection, candidate.proposed, origin, candidate.now)
@@ -62,7 +62,9 @@ class FactRows:
             until = await self._refresh(connection, candidate, memory)
             decision = replace(decision, expires_at=until) if id == decision.id else decision
         if origin.message_id:
-            here = set() if resolution.new else {resolution.memory.id}  # a new one rests on its message
+            here = (
+                set() if resolution.new else {resolution.memory.id}
+            )  # the evidence of a new memory is written by a trigger
             for id in sorted(here.union(known)):
                 await record(connection, id, [origin.message_id], "stated")
         return decision, case
@@ -70,8 +72,8 @@ class FactRows:
     async def _read(
         self, connection: AsyncConnection, candidate: CandidateFact, searched: SimilarSearch
     ) -> Case:
-        """Read the inputs of the decision. The rows alone decide if the message was erased, or the fact
-        withdrawn or expired."""
+        """Read the inputs of the decision. If the message was erased, or the fact was withdrawn or has
+        expired, that alone decides."""
         stated_in = candidate.origin.message_id if candidate.origin.live else None
         try:
             case = await self.similar.read(connection, candidate, searched, stated_in)
@@ -86,8 +88,9 @@ class FactRows:
     async def replacing(
         self, connection: AsyncConnection, new_memory: NewMemory, origin: Provenance, now: datetime
     ) -> NewMemory:
-        """Return the new memory with the whole id of the fact that it corrects, or of what superseded that,
-        and with its subjects if it has none. If those present may read no such fact, `replaces` is None."""
+        """Return the new memory with the whole id of the fact that it corrects, or of that fact's
+        replacement, and with its subjects if it has none. If the audience may read no such fact, `replaces`
+        is None."""
         named = read_id(new_memory.replaces or "")
         found = await self.store.current(connection, named, origin.audience, now)
         if found is None:
@@ -97,7 +100,7 @@ class FactRows:
     async def supersede_stored(
         self, connection: AsyncConnection, candidate: CandidateFact, new: Memory, old: Memory, step: Step
     ) -> None:
-        """Supersede one of two stored facts by the other, which takes over its importance and expiry."""
+        """Supersede one of two stored facts by the other, which takes over the importance and expiry."""
         stays = new if step.memory is old else old
         await self._supersede(connection, candidate, step, stays.id)
         if stays is old:
@@ -108,7 +111,7 @@ class FactRows:
     async def _has_ended(
         self, connection: AsyncConnection, candidate: CandidateFact, worded_so: Mapping[str, Memory]
     ) -> Decision | None:
-        """Ignore an earlier statement of a fact that has expired or was superseded since."""
+        """Return the decision to ignore a fact that was stated before it expired or was superseded."""
         origin, now = candidate.origin, candidate.now
         if origin.stated_now or origin.said_at >= now or candidate.proposed.replaces:
             return None
@@ -125,7 +128,7 @@ class FactRows:
         return candidate.decision("ignore", current, "said before what replaced it", target=current)
 
     async def _withdrawn(self, connection: AsyncConnection, candidate: CandidateFact) -> bool:
-        """Return whether the person withdrew this fact, or another one of its message, and has not stated it
+        """Return whether the person withdrew this fact, or another fact of its message, and has not stated it
         there again."""
         if candidate.origin.place.private or not candidate.origin.live:
             return False
@@ -178,8 +181,8 @@ class FactRows:
     async def _refresh(
         self, connection: AsyncConnection, candidate: CandidateFact, memory: Memory
     ) -> datetime | None:
-        """Give a memory that was stated again the higher importance and the later expiry. Returns the
-        expiry."""
+        """Update the importance and expiry of a memory that was stated again: the higher importance and the
+        later expiry win. Returns the expiry."""
         values: dict[str, Any] = {}
         if candidate.sees(memory) and candidate.decides_for(memory):
             if candidate.proposed.importance > memory.importance:

@@ -1,4 +1,4 @@
-"""List what superseded what, when and why, and undo it."""
+"""List which memories superseded which, when and why, and undo it."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -27,15 +27,14 @@ from memory.sql.tables import hidden, memories, memory_owners, memory_updates, r
 
 
 class History:
-    """The audit of memories, for inspection and undo, never for retrieval. Shows only steps whose owners the
-    audience may read."""
+    """The audit trail of memories, for inspection and undo, not for recall. It shows only steps of owners
+    that the audience may read."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def of(self, id: str, audience: Audience) -> list[MemoryUpdate]:
-        """List the steps of the memory's chain, oldest first. `id` may be its first eight or more
-        characters."""
+        """Return the steps of the memory's chain, oldest first. `id` may be a prefix of eight characters."""
         async with self._database.read() as connection:
             steps, texts = await self._chain(connection, id, audience)
             joined = memories.c.id.in_(texts)
@@ -57,10 +56,10 @@ class History:
         ]
 
     async def undo(self, id: str, audience: Audience, user: str, now: datetime) -> MemoryUpdate:
-        """Undo what this memory superseded or, if it was superseded itself, what its successor did.
+        """Restore what this memory superseded or, if it was superseded itself, what its successor superseded.
 
-        Applies to the user, and to a place where nobody else stated the undone memory; there it also undoes
-        the replacement among the user's own. Returns the new step. Raises NotFound if there is none to undo.
+        Applies to the user, and to a place where nobody else stated the undone memory; an undo in a place
+        also applies to the user's own link. Returns the new step. Raises NotFound if nothing can be undone.
         """
         own = user_key(user)
         async with self._database.write(lock=audience.keys | {own}) as connection:
@@ -83,8 +82,8 @@ class History:
     async def _chain(
         self, connection: AsyncConnection, id: str, audience: Audience
     ) -> tuple[list[Any], dict[str, str]]:
-        """Return the steps, oldest first, and the texts of their memories. A step counts for owners who still
-        have the old one."""
+        """Return the steps, oldest first, and the texts of their memories. Only steps whose old memory is
+        still linked to the audience are returned."""
         known = set(await connection.scalars(select(memories.c.id).where(begins(memories.c.id, id))))
         new = set(known)
         steps: dict[str, Any] = {}
@@ -120,7 +119,7 @@ _CAN_BE_RESTORED = (
     .where(holds(_pair.new_id, _pair.owner), holds(_pair.old_id, _pair.owner, but=_pair.new_id))
     .order_by(_pair.at)
 )
-"""The replacements by memories that hold, without which the older memory would hold."""
+"""The replacements by active memories without which the older memory would be active."""
 
 
 async def _restorable(
@@ -134,7 +133,7 @@ async def _restorable(
 
 
 async def _why_not(connection: AsyncConnection, id: str, audience: Audience, now: datetime) -> str:
-    """Say why what a memory superseded cannot be restored."""
+    """Return why the memories that this one superseded cannot be restored."""
     theirs = (begins(_pair.new_id, id), _pair.owner.in_(audience.keys), _pair.lasts != ALWAYS)
     ended = select(memories.c.expires_at).where(*theirs, memories.c.id == _pair.old_id)
     at = await connection.scalar(ended.where(memories.c.expires_at <= now))
@@ -146,8 +145,8 @@ async def _why_not(connection: AsyncConnection, id: str, audience: Audience, now
 async def _undo(
     connection: AsyncConnection, id: str, steps: Sequence[Any], user: str, now: datetime
 ) -> dict[str, dict[str, Any]]:
-    """Supersede the memory by what these replacements had ended. Returns the steps, without owners, by the
-    restored id."""
+    """Supersede the memory by the memories that these steps had replaced. Returns the new steps, without
+    owners, keyed by the restored id."""
     losing = {row.owner for row in steps}
     theirs = (_pair.new_id == id, _pair.owner.in_(losing), _pair.lasts != ALWAYS, _pair.reason != TOLD_AGAIN)
     await connection.execute(delete(replacements).where(*theirs))

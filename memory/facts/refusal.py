@@ -1,4 +1,4 @@
-"""Refuse facts that are unimportant, too long or expired already, or that repeat what the turn was shown."""
+"""Refuse facts that are unimportant, too long or expired, or that repeat what the model read in the turn."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -9,7 +9,7 @@ from memory.records import MAX_CONTENT, Decision, Memory
 
 
 def refusal(candidate: CandidateFact, importance_floor: float) -> Decision | None:
-    """Return the decision to ignore a fact that is not worth storing; None for any other."""
+    """Return the decision to ignore a fact that is not worth storing; else None."""
     content, importance = candidate.proposed.content, candidate.proposed.importance
     until = candidate.expires_at
     if len(content) > MAX_CONTENT:
@@ -26,7 +26,7 @@ def refusal(candidate: CandidateFact, importance_floor: float) -> Decision | Non
 
 
 def echo_of_search(candidate: CandidateFact, worded_so: Mapping[str, Memory]) -> Decision | None:
-    """Return the decision to ignore a fact whose words the turn was shown; None if it is no echo."""
+    """Return the decision to ignore a fact whose words the model read in the turn; None if it is no echo."""
     repeated = echoed(candidate, worded_so.values())
     if repeated is None:
         return None
@@ -37,8 +37,8 @@ def echo_of_search(candidate: CandidateFact, worded_so: Mapping[str, Memory]) ->
 
 
 def echo_of_memory(candidate: CandidateFact, recalled: Sequence[Memory]) -> Decision | None:
-    """Return the decision to ignore a fact that its message does not state and that those present know in
-    other words; None if the model names that fact, or there is none."""
+    """Return the decision to ignore a fact that its message does not state and that a stored one says in
+    other words. None if there is no such fact, or if the model names it in `replaces`."""
     here = [memory for memory in recalled if candidate.sees(memory) and not candidate.corrects(memory)]
     if not here or candidate.proposed.replaces:
         return None
@@ -47,11 +47,11 @@ def echo_of_memory(candidate: CandidateFact, recalled: Sequence[Memory]) -> Deci
 
 
 def echoed(candidate: CandidateFact, stored: Iterable[Memory]) -> str | None:
-    """Return the text that the candidate repeats, out of those that the turn was shown; None if it does not.
+    """Return the text, among those that the model read in the turn, that the candidate repeats; else None.
 
-    An echo has the words of a hit of a search in the turn, or of a fact of somebody else in the prompt. It is
-    none if the message has these words, or the model names the fact by its id. What was read in another
-    place, or on another account, is echoed by any word that the message lacks.
+    An echo has the words of a search result, or of another person's fact in the prompt. It is no echo if the
+    message has these words, or if the model names the fact by its id. For a search result from another place
+    or account, one content word of it that the message lacks is enough.
     """
     origin, content = candidate.origin, candidate.proposed.content
     if states(origin.said, content):

@@ -1,4 +1,4 @@
-"""Find stored facts that are similar to a candidate, and ask a judge about them."""
+"""Search for stored facts that are similar to a candidate, and ask a judge about them."""
 
 import logging
 import re
@@ -32,7 +32,7 @@ log = logging.getLogger("hachi.memory")
 _WORD = re.compile(r"[^\W\d_]+")
 RULED_OLDER = "said before what is known: a model judged that this takes its place"
 NEAR = 8
-"""A candidate is compared with this many memories nearest by meaning, and this many by words."""
+"""A candidate is compared with this many memories by vectors, and this many by words."""
 
 OFFERED = 6
 """A judge rules on one candidate and at most this many memories."""
@@ -44,18 +44,18 @@ class SimilarSearch:
 
     owners: frozenset[str]
     ids: tuple[str, ...]
-    """The ids of the memories of these owners that the candidate is compared with."""
+    """The ids of the owners' memories to compare the candidate with."""
     cosine: Mapping[str, float]
-    """The similarity of those that are nearest by meaning."""
+    """The cosine similarity, by id, of the memories nearest by vectors."""
     since: Moment | None
-    """The state of the database that the search saw; None without a search."""
+    """The state of the database that was searched; None without a search."""
     recalled: frozenset[str] = frozenset()
-    """The ids of those that the candidate repeats in other words although its message does not state it."""
+    """The ids of memories that the candidate repeats in other words, though its message does not state it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Two facts of which a model is to say whether the newer supersedes the older."""
+    """Two facts about which a model is asked: does the newer one supersede the older one?"""
 
     old: str
     old_stated_at: datetime
@@ -64,11 +64,11 @@ class Doubt:
 
 
 Judge = Callable[[Sequence[Doubt]], Awaitable[Sequence[bool]]]
-"""Takes all doubts of a turn. Returns for each whether the newer fact supersedes the older. May raise."""
+"""A function that returns for each doubt of a turn whether the newer fact supersedes the older. May raise."""
 
 
 Search = Callable[..., Awaitable[Rankings]]
-"""Searches the index: see `Indexing.search`."""
+"""A function that searches the index: see `Indexing.search`."""
 
 
 @dataclass(eq=False)
@@ -80,10 +80,10 @@ class SimilarFacts:
     judge: Judge | None
     """A model that rules on doubts. Without one, both facts stay."""
     consolidated: bool = False
-    """Whether a consolidation rules on what is said in a turn, so that the judge need not."""
+    """Whether a consolidation rules on the facts of a turn. Then the judge is not asked about them."""
 
     async def search(self, candidate: CandidateFact, owners: Collection[str]) -> SimilarSearch:
-        """Search for memories of these owners to compare with, before the transaction that decides."""
+        """Search for the owners' memories to compare the candidate with, before the transaction."""
         new_memory, vector = candidate.proposed, candidate.vector
         found = await self._search(new_memory.content, vector, owners, candidate.now, fresh=False)
         ids = [*(hit.id for hit in (*found.dense, *found.words)), *candidate.rulings]
@@ -93,8 +93,7 @@ class SimilarFacts:
         return SimilarSearch(frozenset(owners), tuple(ids), cosine, found.since, recalled)
 
     async def _recalled(self, candidate: CandidateFact, cosine: Mapping[str, float]) -> frozenset[str]:
-        """Return the ids of memories that the candidate repeats in other words although its message does not
-        state it."""
+        """Return the ids of memories that the candidate, which its message does not state, repeats."""
         origin, thresholds = candidate.origin, self.embedder.thresholds
         ids = [id for id, similarity in cosine.items() if near(similarity, thresholds)]
         if not (origin.live and origin.said and ids) or states(origin.said, candidate.proposed.content):
@@ -118,13 +117,13 @@ class SimilarFacts:
         searched: SimilarSearch,
         stated_in: str | None = None,
     ) -> Case:
-        """Read the case: memories in the same words, those of the search, and those that were stored since.
+        """Read the case: memories in the same words, search results, and memories stored since the search.
         Raises NotFound if the message `stated_in` was erased."""
         owners, now = candidate.origin.owners, candidate.now
         known = await self.store.known(
             connection, owners, candidate.key, now, searched.ids, searched.since, stated_in
         )
-        # Only names that the people present know, since they see the reason.
+        # Only aliases that the audience may read, because it sees the reason.
         present = candidate.origin.audience.keys
         aliases = await self.store.aliases(connection, present, now) if searched.owners else Aliases()
         return Case.of(
@@ -137,7 +136,7 @@ class SimilarFacts:
         )
 
     async def related(self, new_memory: NewMemory, old: Memory, user: str) -> bool:
-        """Return whether two facts of a person share a tag, a name other than theirs, or a meaning."""
+        """Return whether two facts of a person share a tag, the meaning, or a name besides the person's."""
         async with self.database.read() as connection:
             own = await _names(connection, user)
         texts = [without_names(text, own) for text in (new_memory.content, old.content)]
@@ -170,8 +169,8 @@ class SimilarFacts:
     async def around(
         self, texts: Sequence[tuple[str, Sequence[str]]], origin: Provenance, most: int
     ) -> list[Memory]:
-        """Return the person's memories that these texts may concern, nearest first, by meaning, words or a
-        tag; only those that the people present may read."""
+        """Return the person's memories that are related to these texts by meaning, words or a tag, nearest
+        first. Only memories that the audience may read are returned."""
         embedded = await embed_if_possible(self.embedder, [text for text, _ in texts])
         rankings: list[Sequence[str]] = []
         for (text, given), vector in zip(texts, embedded, strict=True):
@@ -187,8 +186,8 @@ class SimilarFacts:
         return sorted(own, key=lambda memory: places.get(memory.id, len(places)))[:most]
 
     async def _doubtful(self, candidate: CandidateFact) -> list[Memory]:
-        """Return the person's memories that the candidate may supersede; none if they have stated the same to
-        the same owners."""
+        """Return the person's memories that the candidate may supersede; empty if they have stated the same
+        to the same owners."""
         owners = candidate.origin.owners
         searched = await self.search(candidate, owners)
         async with self.database.read() as connection:
@@ -250,7 +249,7 @@ def _cosine(one: Any, other: Any) -> float:
 
 
 def _doubt(candidate: CandidateFact, memory: Memory) -> Doubt:
-    """Return both facts in the order in which people stated them."""
+    """Return both facts in the order in which they were stated."""
     proposed = (candidate.proposed.content, candidate.origin.said_at)
     known = (memory.content, memory.created_at)
     older = stated_before(candidate, memory)

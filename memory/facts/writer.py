@@ -1,11 +1,11 @@
 """Write facts: each candidate ends in add, merge, replace or ignore.
 
-Every caller uses this path, `memory.facts.bulk` for many. It refuses what is not worth storing, ignores an
-echo, looks for the same words, then for similar facts, else inserts. `compare` compares two facts, `decide`
-decides, `fact_rows` stores.
+Every caller uses this path, or `memory.facts.bulk` for many facts. It refuses facts that are not worth
+storing, ignores echoes, looks for the same words, then for similar facts, and else inserts. `compare`
+compares two facts, `decide` decides, `fact_rows` stores.
 
-A decision reads, then writes: index, embedder and judge are asked before the transaction. If what it rests on
-has changed by then, it begins anew.
+The index, the embedder and the judge are asked before the transaction. If rows that the decision depends on
+have changed by then, it is made again.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -41,7 +41,7 @@ class FactWriter:
     importance_floor: float
     count: Callable[[str, Mapping[str, int]], None] = lambda *_: None
     logged: Facts = "on"
-    """What the log of decisions has of facts."""
+    """How the decision log shows facts."""
     rows: FactRows = field(init=False)
 
     def __post_init__(self) -> None:
@@ -50,14 +50,13 @@ class FactWriter:
     async def remember(
         self, new_memories: Sequence[NewMemory], origin: Provenance, ruled: Mapping[str, Ruling] = NO_RULINGS
     ) -> list[Decision]:
-        """Decide on each new memory in a transaction of its own; `ruled` has a model's rulings by memory
-        id."""
+        """Decide on each new memory in its own transaction. `ruled` has a model's rulings by memory id."""
         return await self.remember_each([(new_memory, origin) for new_memory in new_memories], ruled)
 
     async def remember_each(
         self, stated: Sequence[tuple[NewMemory, Provenance]], ruled: Mapping[str, Ruling] = NO_RULINGS
     ) -> list[Decision]:
-        """Decide on new memories of several provenances; a judge is asked about all of them at once."""
+        """Decide on new memories of several provenances. The judge is asked about all in one call."""
         if not stated:
             return []
         facts = await self.candidates(stated, {id: RULINGS[ruled[id]] for id in ruled})
@@ -77,7 +76,7 @@ class FactWriter:
         return decisions
 
     async def rule(self, new_id: str, old_id: str, ruling: Ruling, origin: Provenance) -> Decision | None:
-        """Apply a model's ruling on two stored facts. None if it changes nothing, or may not."""
+        """Apply a model's ruling on two stored facts. None if it changes nothing or is not allowed."""
         now = self.clock()
         async with self.database.write(lock=origin.owners) as connection:
             rows = await self.store.candidates(connection, [new_id, old_id], origin.owners, now)
@@ -103,7 +102,7 @@ class FactWriter:
         *,
         embed: bool = True,
     ) -> list[CandidateFact]:
-        """Return them as candidates, normalised, with their vectors unless `embed` is False."""
+        """Return new memories as normalised candidates, with their vectors unless `embed` is False."""
         now = self.clock()
         read = [(await self._read(new_memory, origin, now), origin) for new_memory, origin in stated]
         texts = [new_memory.content for new_memory, _ in read]
@@ -115,7 +114,7 @@ class FactWriter:
         ]
 
     async def _read(self, new_memory: NewMemory, origin: Provenance, now: datetime) -> NewMemory:
-        # On one line, without NUL, which PostgreSQL refuses, and without lone surrogates.
+        # One line, without lone surrogates and NUL, which PostgreSQL refuses.
         content = " ".join(storable(new_memory.content).split())
         new_memory = replace(new_memory, content=content, subjects=tags(new_memory.subjects))
         if new_memory.replaces is None:
@@ -126,10 +125,10 @@ class FactWriter:
         doubtful = old is not None and origin.live and old.id not in origin.confirmed
         if old is None or not doubtful or await self.similar.related(new_memory, old, origin.user):
             return known
-        return replace(new_memory, replaces=None)  # the id is a wrong one: both stay
+        return replace(new_memory, replaces=None)  # the model gave a wrong id: both facts stay
 
     async def decide(self, candidate: CandidateFact) -> tuple[Decision, Case]:
-        """Decide on a candidate, and store that."""
+        """Decide on a candidate and store the decision."""
 
         async def read_then_write() -> tuple[Decision, Case]:
             now, searched = await self._prepare(candidate)
@@ -139,15 +138,15 @@ class FactWriter:
         return await retried(read_then_write)
 
     async def _prepare(self, candidate: CandidateFact) -> tuple[CandidateFact, SimilarSearch]:
-        """Read and search the inputs of the decision."""
+        """Return the candidate with the current id in `replaces`, and the search results to decide from."""
         origin = candidate.origin
-        if candidate.proposed.replaces:  # another writer may have replaced it since
+        if candidate.proposed.replaces:  # another writer may have superseded that fact since
             async with self.database.read() as connection:
                 new_memory = await self.rows.replacing(connection, candidate.proposed, origin, candidate.now)
             candidate = replace(candidate, proposed=new_memory)
         return candidate, await self.similar.search(candidate, origin.owners)
 
     def note(self, origin: Provenance, decision: Decision) -> None:
-        """Count and log a decision that is durable."""
+        """Count and log a stored decision."""
         add_decision(origin, decision)
         self.count(origin.user, figures_of([decision]))

@@ -65,8 +65,7 @@ class CleanUp:
         return [item for some in deleted for item in some]
 
     async def delete(self, items: Sequence[CleanupItem], user: str) -> list[CleanupItem]:
-        """Delete these memories of the person, and those they had superseded. Returns the items that were
-        deleted."""
+        """Delete these memories of the person and those they superseded. Returns the deleted items."""
         now, links, gone = self.clock(), set[Link](), list[CleanupItem]()
         owners = {owner for item in items for owner in item.memory.owners} | {user_key(user)}
         async with self.database.write(lock=owners) as connection:

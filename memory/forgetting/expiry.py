@@ -56,8 +56,7 @@ def _owners(given: Iterable[Memory]) -> set[str]:
 
 
 async def _expired(connection: AsyncConnection, now: datetime) -> list[Memory]:
-    """Return and lock up to `BATCH` expired memories. Memories locked by another transaction are left to the
-    next run."""
+    """Return and lock up to `BATCH` expired memories, without those that another transaction has locked."""
     due = select(memories.c.id).where(memories.c.expires_at <= now, ~_awaited(now))
     due = due.order_by(memories.c.expires_at)
     ids = list(await connection.scalars(due.limit(BATCH).with_for_update(skip_locked=True)))

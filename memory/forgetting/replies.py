@@ -261,8 +261,7 @@ def read_by(owners: Collection[str], user: str, *, shared: bool) -> ColumnElemen
 
 
 async def private_to_others(connection: AsyncConnection, ids: Collection[str], user: str) -> frozenset[str]:
-    """Return those of these replies that went to other people in private. No receipt mentions them to the
-    user."""
+    """Return those of these replies that went to others in private. Receipts do not mention them."""
     theirs = _PRIVATE, messages.c.user_id != user
     found = [
         await connection.scalars(select(messages.c.id).where(messages.c.id.in_(part), *theirs))
@@ -290,8 +289,7 @@ async def answers_to(connection: AsyncConnection, ids: Collection[str]) -> set[s
 async def replies_shown(
     connection: AsyncConnection, gone: Collection[str], replies: Collection[str], where: ColumnElement[bool]
 ) -> tuple[set[str], set[str]]:
-    """Return the further replies whose sources are all in the cascade, and those that also have other
-    sources."""
+    """Return the further replies whose sources are all in the cascade, and those with other ones too."""
     given: dict[str, set[str]] = {}
     for part in parts({*gone, *replies}):
         found = select(rests_on.c.derived_id).where(rests_on.c.source_id.in_(part), rests_on.c.how == "found")

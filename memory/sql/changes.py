@@ -75,7 +75,7 @@ class Read(NamedTuple):
     moment: Moment
     """The state of the database when the log was read."""
     first: int
-    """The number of the oldest change in the log. If an index last read a lower number, it may have missed
+    """The number of the oldest change in the log. An index that last read a lower one may have missed
     changes."""
     last: int
     changes: Sequence[Change]

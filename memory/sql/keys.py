@@ -117,8 +117,7 @@ class Keys:
         return next(iter(found), None)
 
     async def active(self, id: str) -> tuple[Key, str] | None:
-        """Return the key with this id and the digest of its secret; None if it does not exist or is
-        revoked."""
+        """Return the key with this id and the digest of its secret; None if missing or revoked."""
         query = _ACTIVE.add_columns(api_keys.c.digest).where(api_keys.c.id == id)
         rows = await self._database.rows(query)
         return (Key(*rows[0][:-1]), rows[0].digest) if rows else None

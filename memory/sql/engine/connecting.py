@@ -137,8 +137,7 @@ def _number(url: URL, name: str, default: float) -> float:
 
 
 def _refuse_closed(connection: Any, *_: Any) -> None:
-    """Make the pool replace a connection that the server has closed. The driver knows this without a round
-    trip."""
+    """Make the pool replace a connection that the server has closed, as the driver knows by itself."""
     if connection.driver_connection.is_closed():
         raise DisconnectionError
 

@@ -161,8 +161,7 @@ class Database:
         values: Mapping[str, Any] | None,
         told: Callable[[CursorResult[Any]], Any] | None = None,
     ) -> Any:
-        """Run a statement that the database commits by itself. On SQLite a writing one waits for other
-        writers."""
+        """Run a statement that commits by itself. On SQLite a writing one waits for other writers."""
 
         def ask() -> Any:  # bypasses the asynchronous connection, which takes longer than the statement
             with self._reading.sync_engine.connect() as connection:
@@ -231,8 +230,7 @@ class Database:
             return [row[0] for row in found if row[0] != "ok"]
 
     async def identity(self) -> str:
-        """Return twelve characters that identify this database: a hash of its number, and of SQLite's
-        path."""
+        """Return twelve characters that identify this database, from its number and SQLite's path."""
         named = await self.number()
         named += f" {self.where}" if self.sqlite else ""
         return hashlib.sha256(named.encode()).hexdigest()[:12]

@@ -226,8 +226,7 @@ class JobQueue:
 
     @staticmethod
     async def finish(connection: AsyncConnection, job: Job) -> None:
-        """Delete a job in the caller's transaction, and all of its kind with the same `about`, whose work it
-        has done."""
+        """Delete a job, and those of its kind with the same `about`, in the caller's transaction."""
         same = and_(work.c.kind == job.kind, work.c.about == job.about)
         await connection.execute(delete(work).where(or_(work.c.id == job.id, same)))
         Database.after_commit(connection, lift_fence)

@@ -57,8 +57,7 @@ def is_replaced(id: Any, owner: Any, *, but: Any = None) -> ColumnElement[bool]:
 
 
 def holds(id: Any, owner: Any, *, but: Any = None) -> ColumnElement[bool]:
-    """Match if the memory is neither hidden nor replaced for the owner. Replacements by `but` and expiry are
-    ignored."""
+    """Match if the memory is neither hidden nor replaced for the owner, except by `but`. Ignores expiry."""
     return and_(~is_hidden("link", id + " " + owner), ~is_replaced(id, owner, but=but))
 
 
@@ -105,8 +104,7 @@ async def replace(
 async def replace_same(
     connection: AsyncConnection, news: Mapping[str, str], owners: Collection[str], now: datetime
 ) -> None:
-    """Replace the owners' facts that have the same words as new ones. `news` has the new ids by content
-    key."""
+    """Replace the owners' facts that have the same words as `news`, new ids by content key."""
     if not owners:
         return
     same = (memory_owners.c.owner.in_(owners), memory_owners.c.content_key.in_(news))

@@ -74,8 +74,7 @@ CORRECTED = "corrected on purpose"
 CORRECTED_BY_MODEL = "corrected by the model"
 """The reason of a step in which the model named it. The model may have been wrong."""
 FOR_A_TIME = "replaced for a time"
-"""The reason if the newer fact expires: the older fact, which a program or the model named, is then
-restored."""
+"""The reason if the newer fact expires. The older fact, named by a program or the model, is then restored."""
 MADE_PRIVATE = "made private"
 """The reason of a step from a memory to itself that hid it from its places."""
 UNDONE = "undone"
@@ -151,8 +150,7 @@ class MemoryStore:
     async def current(
         self, connection: AsyncConnection, id: str, audience: Audience, now: datetime
     ) -> Memory | None:
-        """Return the memory with this id, or prefix as in `get`, if active; else its replacement; else
-        None."""
+        """Return the active memory with this id, or prefix as in `get`; else its replacement; else None."""
         named = select(memory_owners.c.memory_id).where(begins(memory_owners.c.memory_id, id)).distinct()
         ids = list(await connection.scalars(named))
         if len(ids) != 1:

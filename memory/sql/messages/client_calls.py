@@ -1,5 +1,4 @@
-"""Calls to a client's own tools: a message waits for their results. Earlier calls to our tools are stored
-too."""
+"""Pending calls to a client's own tools, stored with the message, and the earlier calls to our tools."""
 
 from collections.abc import Collection
 from typing import Any, NamedTuple
@@ -39,8 +38,7 @@ class WaitingCalls(NamedTuple):
 
 
 async def kept_calls(database: Database, message: str) -> WaitingCalls | None:
-    """Return the calls that a message waits for. None if it is answered, or if a source of the calls is
-    hidden."""
+    """Return the calls that a message waits for. None if it is answered or a source of them is hidden."""
     where = (messages.c.id == message, messages.c.client_items.is_not(None), kept(), ~_REPEATS_HIDDEN)
     sources = select(_SOURCE).where(rests_on.c.derived_id == message, rests_on.c.how == "found")
     async with database.read() as connection:

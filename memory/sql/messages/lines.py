@@ -83,8 +83,7 @@ _EDGE = """coalesce((SELECT edge.seq FROM messages AS edge WHERE {talk} AND edge
 
 _BETWEEN = """LATERAL (SELECT * FROM messages AS line WHERE line.conversation_id = spans.conversation
     AND line.seq BETWEEN spans.begins AND spans.ends OFFSET 0) AS messages"""
-"""Makes PostgreSQL use an index. Its planner overestimates the number of rows, and would read all
-messages."""
+"""Makes PostgreSQL use an index. Its planner expects many rows and would read all messages."""
 
 
 def _around(runs: str, between: str) -> Any:

@@ -1,5 +1,4 @@
-"""Convert rows of `messages` to `Message` and `Line` records, and define conditions that several modules
-use."""
+"""Convert rows of `messages` to records, and define conditions that several modules use."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -99,8 +98,7 @@ _FORGOTTEN_SINCE = exists().where(
 
 
 def forgotten_since(user: str, moment: datetime) -> Condition:
-    """Match if anything of the user's was forgotten since `moment`. Edits of a client's history do not
-    count."""
+    """Match if anything of the user's was forgotten since `moment`. Edits do not count."""
     return Condition(_FORGOTTEN_SINCE, {"forgetful": user, "since": moment})
 
 
@@ -129,8 +127,7 @@ def heard_by(owner: str) -> ColumnElement[bool]:
 
 
 def heard(by: Any, *, private: bool) -> ColumnElement[bool]:
-    """Match a person's private messages, with `by` their id, or else a place's messages, with `by` its
-    key."""
+    """Match the private messages of a person, whose id is `by`, or those of a place, whose key it is."""
     if not private:
         return and_(messages.c.place == by, ~WITHDRAWN)
     own = or_(messages.c.place == "", and_(WITHDRAWN, messages.c.role == "user"))

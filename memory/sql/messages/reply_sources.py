@@ -38,14 +38,12 @@ class ReplySources:
     async def record(
         self, connection: AsyncConnection, reply: str, answering: str, how: How = "answered"
     ) -> None:
-        """Store the reply's sources: the message that it answers or follows, and everything that the
-        model read."""
+        """Store the reply's sources: the message that it answers or follows, and all that the model read."""
         shown: set[tuple[str, str, How]] = {(reply, id, "found") for id in self.ids}
         await record_each(connection, {(reply, answering, how), *shown})
 
     def lost(self) -> Condition:
-        """Match if a source has been deleted, hidden or withdrawn since. A superseded memory still counts
-        as present."""
+        """Match if a source has been deleted, hidden or withdrawn since. A superseded one still counts."""
         people, places = people_and_places(self.audience)
         values: dict[str, Any] = {"sources": list(self.ids), "how_many": len(self.ids)}
         values |= {"readers": list(self.audience.keys), "people": people, "places": places}

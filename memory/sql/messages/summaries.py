@@ -68,8 +68,7 @@ class ConversationSummaries:
         self._database = database
 
     async def of(self, conversation: str, owner: str, now: datetime) -> ActiveConversation | None:
-        """Return the stored conversation, if there is one. A summary that rests on an expired fact is
-        withheld."""
+        """Return the stored conversation, if any. A summary that rests on an expired fact is withheld."""
         given = {"conversation": conversation, "of": owner, "now": now}
         for row in await self._database.rows(_OF, given):
             return replace(_active(row), summary="", withheld=True) if row.outlived else _active(row)
@@ -148,7 +147,7 @@ class ConversationSummaries:
         until: datetime | None = None,
         exclude: Collection[str] = (),
     ) -> list[ActiveConversation]:
-        """Return conversations whose summary changed at `since` or later and before `until`, newest change
+        """Return conversations with summaries changed at `since` or later and before `until`, newest
         first."""
         query = select(table).where(table.c.owner.in_(audience.keys), table.c.summary != "", ~outlived(now))
         query = query.where(table.c.updated_at >= since) if since else query

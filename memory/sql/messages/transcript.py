@@ -181,8 +181,7 @@ class Transcript:
         return history if len(history) <= limit else history[len(history) - after_a_cut(limit) :]
 
     async def _last(self, conversation: str, audience: Audience, limit: int) -> list[tuple[Message, bool]]:
-        """Return the newest messages, oldest first, each with whether it was in the prompt of the newest
-        reply."""
+        """Return the newest messages, oldest first, each with whether the newest reply's prompt had it."""
         people, places = people_and_places(audience)
         given = {"conversation": conversation, "people": people, "places": places, "most": limit}
         rows = await self._database.rows(LAST, given)
@@ -190,8 +189,7 @@ class Transcript:
         return [*zip(named, (bool(row.in_prompt) for row in rows), strict=True)][::-1]
 
     async def branches(self, conversation: str, user: str, limit: int) -> list[Message]:
-        """Return the newest messages of the user's private conversation, oldest first, including replaced
-        ones."""
+        """Return the newest messages of the user's private conversation, oldest first, with replaced ones."""
         query = (
             select(*MESSAGE, _REPLACED)
             .where(messages.c.conversation_id == conversation, messages.c.user_id == user)
@@ -229,8 +227,7 @@ class Transcript:
         return await self._named_as_now(rows, audience)
 
     async def own(self, id: str, user: str) -> Message:
-        """Return the person's message with this id, or prefix of eight or more characters. Raises
-        NotFound."""
+        """Return the person's message with this id, or prefix of eight characters. Raises NotFound."""
         mine = select(*MESSAGE).where(
             begins(messages.c.id, id), messages.c.user_id == user, messages.c.role == "user"
         )
@@ -318,7 +315,7 @@ class Transcript:
         until: datetime | None = None,
         exclude: Collection[str] = (),
     ) -> list[Message]:
-        """Return people's messages, without replies, newest first, sent at `since` or later and before
+        """Return people's messages, not replies, newest first, sent at `since` or later and before
         `until`."""
         query = select(messages).where(messages_readable(audience), messages.c.role == "user", kept())
         query = query.where(messages.c.sent_at >= since) if since else query

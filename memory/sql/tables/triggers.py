@@ -72,8 +72,7 @@ _BESIDE = f"""INSERT INTO changes (tx, owner, kind, id)
     ) AS beside WHERE beside.role = 'user' AND (NEW.role <> 'user' OR beside.user_id <> NEW.user_id)"""
 """Log a new message in a place for the authors of the two on either side, whose windows contain it."""
 _AT_COMMIT = "message_beside"
-"""The trigger that PostgreSQL runs at the commit, because two open transactions do not see each other's
-messages."""
+"""PostgreSQL runs this trigger at the commit: two open transactions do not see each other's messages."""
 _UNSEEN = f"NOT {_IS_HIDDEN.format(id='OLD.id')}"
 _DOCUMENT = "'documents of ' || knowledge_documents.owner"
 _OF_SUMMARY = f"{_log('summary', 'OLD.owner', 'OLD.id')}; {_NO_VECTORS}"

@@ -1,5 +1,4 @@
-"""Copy the time of a memory to its links, so that a list reads only the rows it shows. Drop an unused
-table."""
+"""Copy memories' times to their links, so that a list reads only the rows it shows. Drop an unused table."""
 
 import sqlalchemy as sa
 from alembic import op
