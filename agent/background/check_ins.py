@@ -86,7 +86,7 @@ class CheckInService:
         return await self.parts.check_ins.planned(user, zone, now)
 
     async def run(self) -> int:
-        """Ask what is due, of the people whom this process reaches. Returns how many messages were sent."""
+        """Send the due check-ins to people whom this process can write to. Returns how many were sent."""
         now = self.parts.clock()
         await self.parts.check_ins.drop_late(now)
         if not self._senders:
@@ -120,8 +120,7 @@ class CheckInService:
         return found if isinstance(found, ClaimedCheckIn) else None
 
     async def _check_budget(self, user: str, now: datetime) -> None:
-        """Raise NotNow where the person has had all turns with a bot, or all calls for consolidation, of
-        today."""
+        """Raise NotNow if the person has used up today's turns with bots or calls for consolidation."""
         await self.parts.consolidation_budget.check(user)
         midnight, most = (
             now.replace(hour=0, minute=0, second=0, microsecond=0),
@@ -131,7 +130,7 @@ class CheckInService:
             raise NotNow(f"{user} has had all turns of today", midnight + timedelta(days=1))
 
     async def _ask(self, user: str, claimed: ClaimedCheckIn) -> bool:
-        """Have the model write, and send what it wrote. Where it wrote nothing, nothing was asked."""
+        """Have the model write, and send its message. If it stays silent, the check-in does not count."""
         reply, again = None, None
         try:
             with calls_for(user):

@@ -43,8 +43,8 @@ class ConfirmedCalls:
     """Takes a turn that no message began."""
 
     async def propose(self, call: ProposedCall) -> str:
-        """Keep a call until its person agrees, or `ASKED_FOR` is over. Returns its id, the same one where the
-        turn is taken again."""
+        """Store a call until its person confirms it or `ASKED_FOR` is over. Returns its id, which is the same
+        if the turn is repeated."""
         now = self.parts.clock()
         payload = asdict(call) | {"place": list(call.place.path)}
         async with self.parts.database.write(lock=[f"calls:{call.user}"]) as connection:
@@ -56,8 +56,8 @@ class ConfirmedCalls:
             return (await self.parts.queue.add(connection, CONFIRM, call.user, payload, now, due=due)).id
 
     async def answer(self, id: str, *, user: str, agreed: bool) -> ProposedCall | None:
-        """Have a proposed call run, or drop it. Returns None where it is answered already, has timed out, is
-        somebody else's, or its message is forgotten: then nothing is run."""
+        """Confirm or drop a proposed call. Returns None, and runs nothing, if it is answered already, has
+        timed out, belongs to somebody else, or its message is forgotten."""
         now = self.parts.clock()
         open_ = and_(work.c.id == id, work.c.kind == CONFIRM, work.c.user_id == user, work.c.due_at > now)
         async with self.parts.database.write() as connection:
@@ -70,14 +70,14 @@ class ConfirmedCalls:
         return None if gone else _call_of(row.payload)
 
     async def drop_late(self) -> int:
-        """Delete the calls to which nobody has agreed in time. Returns how many."""
+        """Delete the calls that nobody confirmed in time. Returns how many."""
         late = and_(work.c.kind == CONFIRM, work.c.due_at <= self.parts.clock())
         if not await self.parts.database.rows(select(work.c.id).where(late).limit(1)):
             return 0
         return await self.parts.database.run(delete(work).where(late))
 
     async def run(self, call: ProposedCall, result: str = "") -> Reply:
-        """Run a call unless it has a result, and take the turn that tells what became of it."""
+        """Run a call unless it has a result, and take the turn that tells its person the result."""
         result = result or await self._result(call)
         message = await self.parts.transcript.own(call.message, call.user)
         told = render("confirmed_call", name=call.name, arguments=joined(call.arguments), result=result)

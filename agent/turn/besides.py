@@ -1,5 +1,5 @@
-"""What a person may read in private besides what is this account's own: what their linked accounts may read,
-and places in which they wrote and which the platform, or the program, says that they can still read."""
+"""Add to what an account may read in private: what its linked accounts may read, and the places where the
+person wrote and, as the platform or program says, can still read."""
 
 import logging
 from dataclasses import replace
@@ -12,8 +12,8 @@ log = logging.getLogger("hachi.turn")
 
 
 async def with_besides(links: Links, request: TurnRequest, reads: Reads | None, *, on: bool) -> TurnRequest:
-    """Return the request with what it may read besides, by one statement; `on` is the operator's setting.
-    Raises BadInput for places where none may be read."""
+    """Return the request with these rights to read, by one statement; `on` is the operator's setting.
+    Raises BadInput if `reads` is passed where it may not be used."""
     given = bool(reads) and not callable(reads)
     if given and not on:
         raise BadInput("reads: set HACHI_READ_PLACES=true to read other places in private")

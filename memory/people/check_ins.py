@@ -1,4 +1,4 @@
-"""Keep who wants to be asked how things went, what is planned to ask, and decide when nothing is asked.
+"""Store who has turned check-ins on and which are planned, and decide whether a due one is still asked.
 
 A planned check-in is a job: its payload has the words, the time after which it can be asked, and the ids of
 the messages that it rests on. What became of those is looked up whenever it is read. Whoever takes a check-in
@@ -93,8 +93,8 @@ class CheckIns:
         return bool(await self.database.rows(select(check_ins.c.user_id).where(*asked)))
 
     async def want(self, user: str, now: datetime, *, wanted: bool) -> None:
-        """Store whether the person wants to be asked. When they were asked last stays on record; what is
-        planned goes with a no."""
+        """Turn check-ins on or off. Turning them off deletes those planned; the time of the last one
+        stays."""
         values = {"since": now if wanted else None}
         put = insert(check_ins).values(user_id=user, **values)
         async with self.database.write(lock=[_lock(user)]) as connection:
@@ -103,7 +103,7 @@ class CheckIns:
                 await connection.execute(delete(work).where(_planned_of(user)))
 
     async def planned(self, user: str, zone: tzinfo, now: datetime) -> list[CheckIn]:
-        """Return what is planned and still rests on what holds, the next one first."""
+        """Return the planned check-ins whose messages still hold, the next first."""
         query = select(work).where(_planned_of(user)).order_by(work.c.due_at, work.c.seq)
         async with self.database.read() as connection:
             found = [_check_in(row, row.due_at) for row in await connection.execute(query)]
@@ -150,7 +150,7 @@ class CheckIns:
                 await JobQueue.add(connection, CHECK_IN, user, claimed.check_in.payload, now, due=again)
 
     async def drop_late(self, now: datetime) -> int:
-        """Delete what could be asked by nobody for too long. Returns how many."""
+        """Delete check-ins that nothing could send for too long. Returns how many."""
         late = and_(work.c.kind == CHECK_IN, work.c.due_at < now - TOO_LATE, work.c.claimed_by.is_(None))
         ids = [row.id for row in await self.database.rows(select(work.c.id).where(late).limit(100))]
         return await self.database.run(delete(work).where(late, work.c.id.in_(ids))) if ids else 0
@@ -165,8 +165,8 @@ async def plan(
     conversation: str,
     now: datetime,
 ) -> None:
-    """Plan to ask the person `about` something after this time, in the caller's transaction. What is over for
-    long, too far off, or more than enough is left out."""
+    """Plan a check-in `about` something after this time, in the caller's transaction; none if that is long
+    past or too far off, or too many are planned."""
     planned = await connection.scalar(select(func.count()).where(_planned_of(user)))
     if now - TOO_LATE < after < now + FARTHEST and (planned or 0) < MOST_PLANNED:
         one = CheckIn("", about, after, after, tuple(message_ids), conversation)

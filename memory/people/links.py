@@ -1,8 +1,7 @@
-"""Link the accounts of one person: a code that one account is given is typed on another.
+"""Link the accounts of one person: a code shown on one account is typed on the other.
 
-A link is a set of owner keys to read in private, and moves no row: unlinked, each account has what was said
-on it. Codes are stored as digests.
-"""
+A link only adds owner keys that may be read in private. No row moves: once unlinked, each account has what
+was said on it. Codes are stored as digests."""
 
 import secrets
 import time
@@ -35,8 +34,8 @@ LETTERS = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
 LENGTH = 10
 """Letters of a code: with these, 49 bits."""
 NONE_FRESH = 2.0
-"""Seconds for which it is believed that nobody is linked. A link that another process makes waits so long;
-one that has ended is never believed."""
+"""Seconds for which "nobody is linked" is cached. A link made by another process takes effect after so long;
+its end takes effect at once."""
 LOCK = "links"
 """The lock of those who link, unlink and erase. It is rare, so one is enough."""
 MOST_PLACES, LOOKED_AT = 20, 2_000
@@ -97,14 +96,13 @@ class Links:
 
     @staticmethod
     def teller(memory: Memory, user: str, audience: Audience) -> str:
-        """Return which of the accounts of the audience told a memory: the user's, unless it is another's
-        alone."""
+        """Return which account of the audience stated a memory: the user's if it did, else another."""
         told = tellers(memory.owners, memory.user_id)
         others = [one for key, one in audience.besides.items() if key in told]
         return user if user_key(user) in told or not others else others[0]
 
     async def as_teller(self, user: str, act: Callable[[str], Awaitable[T]]) -> T:
-        """Do something for this account or, where it is NotFound there, for the linked one whose it is."""
+        """Call `act` with this account and, if that raises NotFound, with each linked one."""
         try:
             return await act(user)
         except NotFound:
@@ -162,7 +160,7 @@ class Links:
         return await self.of(user)
 
     async def unlink(self, user: str) -> tuple[str, ...]:
-        """Part this account from those that it is linked with, and return them."""
+        """Unlink this account from the others, and return those."""
         async with self._database.write(lock={LOCK}) as connection:
             others = tuple(await connection.scalars(LINKED, {"user": user}))
             alone = others if len(others) == 1 else ()
@@ -173,7 +171,7 @@ class Links:
 
 
 async def _giver(connection: AsyncConnection, code: str, user: str, now: datetime) -> tuple[str, str]:
-    """Return who got the code, and why it does not link: empty if it does. Counts a wrong one."""
+    """Return the account that got the code, and why it cannot be linked, if so. Counts wrong codes."""
     rows = {
         row.user_id: row
         for row in await connection.execute(

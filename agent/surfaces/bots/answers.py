@@ -1,5 +1,5 @@
-"""The answers of commands, and what stands below replies, as data. Each platform turns them into text and
-buttons: it shows all text as it is, without markup, and times in the clock of whoever reads."""
+"""Build the answers of commands, and the receipts below replies, as data. Each platform renders them as text
+and buttons: text without markup, times in the reader's time zone."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -108,7 +108,7 @@ class Answer:
     """Shown after the items."""
     buttons: tuple[Button, ...] = ()
     outcome: str = ""
-    """What became of that whose button was pressed: it stands in its place from then on."""
+    """What became of the item whose button was pressed: it replaces the item."""
     replaces: bool = False
     """Whether it takes the place of the answer whose button was pressed."""
     public: bool = False
@@ -135,9 +135,9 @@ def shorten(text: str, most: int = MAX_LINE) -> str:
 
 
 def memory_item(memory: Memory, asker: Asker, teller: str, accounts: Collection[str] = ()) -> Item:
-    """Return a memory and, if it was somebody else, who told it. It has a button to forget it if the asker is
-    one of those who said it, on this account or on one of their other `accounts`, and if nobody else did, to
-    make private what they said here."""
+    """Return a memory and, if it came from somebody else, their name. It has a button to forget it if the
+    asker stated it, on this account or one of their other `accounts`, and one to make it private if they
+    stated it in this place and nobody else did."""
     mine = {user_key(account) for account in (asker.user, *accounts)}
     told = not mine.isdisjoint(tellers(memory.owners, memory.user_id))
     told_here = (
@@ -258,7 +258,7 @@ def forget_preview(candidate: ForgetCandidate) -> Answer:
 
 
 def _goes_with(candidate: ForgetCandidate, most: int) -> Words:
-    """Return when it was told and what goes with it: how much, and `most` of the messages in short."""
+    """Return when it was stated and what its forgetting deletes: counts, and `most` messages in short."""
     goes = describe_cascade(candidate)
     texts = [text for text in candidate.messages if text != candidate.content]
     quoted = ", ".join(f"“{shorten(text, MAX_QUOTE)}”" for text in texts[: max(1, most)])
@@ -270,7 +270,7 @@ def _forget_button(candidate: ForgetCandidate) -> Button:
 
 
 def forgotten_answer(receipt: Forgotten, *, others_state_it: bool) -> Answer:
-    """Say what was forgotten and until when that can be undone, and offer what is related."""
+    """Say what was forgotten and until when it can be undone, and offer to forget related memories."""
     text = "Forgotten for you; somebody else told me the same here" if others_state_it else "Forgotten"
     content, kept = shorten(receipt.content), len(receipt.kept)
     left = f"Of my replies that stay, {kept} may repeat it in other words. " if kept else ""
@@ -310,8 +310,8 @@ def _heard_by(settings: Settings) -> str:
 def privacy_answer(
     settings: Settings, asker: Asker, unkept: Sequence[Place], linked: Sequence[str] = ()
 ) -> Answer:
-    """Return which data is stored, who may read it, and where it is sent, with buttons to have nothing kept.
-    `unkept` is where the asker wants that, `linked` are their other accounts."""
+    """Return which data is stored, who may read it, and where it is sent, with buttons to opt out of storage.
+    `unkept` is where the asker has opted out, `linked` are their other accounts."""
     prefix, private = asker.prefix, asker.place.private
     here = not {PRIVATE, *asker.place.containing()}.isdisjoint(unkept)
     sent = f"To answer, I send what I need of it to {models_named(settings)}."

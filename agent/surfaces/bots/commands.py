@@ -250,8 +250,8 @@ class Commands:
         return Answer("Which one shall I forget?", found.items, found.note) if found.items else found
 
     async def _ask_to_forget(self, asker: Asker, value: str) -> Answer:
-        """Show what would go, with a button that forgets it. The value is an id, and after a full stop the
-        kind of what is no memory. Raises NotFound for what the asker did not tell."""
+        """Show what would be deleted, with a button to confirm. The value is an id and, if it is no memory, a
+        full stop and its kind. Raises NotFound for what the asker did not state."""
         id, _, kind = value.partition(".")
         if not kind:
             memory = await self._pet.memories.get(id, **asker.scope)
@@ -262,7 +262,7 @@ class Commands:
         return forget_preview(await self._pet.memories.preview_forget(id, kind=of, **asker.scope))
 
     async def _forget_confirmed(self, kind: ForgetKind, asker: Asker, value: str) -> Answer:
-        """Forget a candidate of which the asker has seen what goes with it, and the message that asked."""
+        """Forget a candidate whose preview the asker has seen, and the message that asked to forget it."""
         id, asked_in = value.split(".")
         candidate = ForgetCandidate(id, kind, "", self._pet.clock(), asked_in)
         receipts = await self._pet.memories.forget_confirmed([candidate], **asker.scope)
@@ -302,8 +302,8 @@ class Commands:
         return privacy_answer(self._pet.settings, asker, await people.unkept(user=asker.user), linked)
 
     async def _link(self, asker: Asker, code: str) -> Answer:
-        """Give a code or, with the code of another account, ask whether to link with that: who has somebody
-        else type theirs would read what is that person's."""
+        """Show a new code or, if one is passed, ask before linking with its account: somebody may have been
+        talked into typing a stranger's code, and would let them read everything."""
         if not code:
             code = await self._pet.people.link_code(user=asker.user)
             return Answer(f"{code} links another account of yours with this one: {LINKING}")
@@ -331,7 +331,7 @@ class Commands:
         )
 
     async def _keep(self, wanted: bool, anywhere: bool, asker: Asker, _: str) -> Answer:
-        """Have nothing of the asker kept here or anywhere, or have it kept again, and show how it stands."""
+        """Opt the asker out of storage here or everywhere, or in again, and show the result."""
         place = PRIVATE if anywhere else asker.place
         await self._pet.people.keep(wanted, user=asker.user, place=place)
         answer = await self._privacy(asker, "")
@@ -344,7 +344,7 @@ class Commands:
         return Answer("Your open tasks:", tuple(map(task_item, tasks[:MOST_LISTED])))
 
     async def _checkins(self, asker: Asker, text: str) -> Answer:
-        """Show what the asker is to be asked, or say whether they want it; in private."""
+        """List the planned check-ins, or turn check-ins on or off."""
         choice = text.lower()
         if choice not in ("", "on", "off"):
             return Answer(f"Use {asker.prefix}checkins on or off; without either I show what is planned.")
@@ -358,7 +358,7 @@ class Commands:
         return check_ins_answer(wanted, [*zip(planned, said, strict=True)], asker, pet.settings, zone)
 
     async def _answer_call(self, agreed: bool, asker: Asker, id: str) -> Answer:
-        """Have a call run that changes something, or not."""
+        """Confirm or decline a call that changes something."""
         call = await self._pet.calls.answer(id, user=asker.user, agreed=agreed)
         if call is None:
             return Answer("That is answered already, has timed out, or is for somebody else to answer.")

@@ -22,18 +22,18 @@ log = logging.getLogger("hachi.bots")
 BURST_SECONDS = 0.7
 """How long a turn waits for further messages of the same person."""
 MAX_WAITING = 50
-"""Messages in one conversation. Further ones are dropped, and one of their authors is told."""
+"""Messages that may wait in one conversation. Further ones are dropped, and one author is notified."""
 STOP_SECONDS, LAST_SECONDS = 5.0, 3.0
-"""How long turns in progress may take when the bot stops, and those that are ended then to say so."""
+"""Seconds that turns may still take when the bot stops, and then to show that they were ended."""
 SHOW_SECONDS = 3.0
-"""How long the next turn waits until a reply is shown; it is tried again beside that one."""
+"""How long the next turn waits for a reply to be shown. Showing it is then retried concurrently."""
 BUSY_TIMEOUT = 5.0
 """Seconds that hiding a typing indicator or a status may take."""
 TOO_MANY_TODAY = "You have reached the limit of messages for today. I answer again tomorrow (UTC)."
 TOO_MANY = "Too many messages are waiting here. Please write again in a minute."
 IS_LATE = "I was away when you wrote this, and now it is late. Ask me again if you still want to know."
 LASTING = timedelta(seconds=30)
-"""After so long the author is told that a message cannot be accepted or answered."""
+"""How long a message may fail before its author is notified."""
 MAX_FAILED = 1_000
 REWRITE = timedelta(minutes=10)
 """How long after a reply it is written again when its question is edited."""
@@ -60,7 +60,7 @@ class Conversations:
     _answering: dict["asyncio.Task[None]", TurnInProgress] = field(default_factory=dict)
     """The turns in progress."""
     _failed: dict[str, tuple[IncomingMessage, Exception, datetime]] = field(default_factory=dict)
-    """Origin → what could not be accepted or answered, why, and since when; its author is to be told."""
+    """Origin → message that could not be accepted or answered, the error, and since when."""
     _stopped: bool = False
 
     def __post_init__(self) -> None:
@@ -68,10 +68,10 @@ class Conversations:
         self.deliveries = self.pet.conversations.deliveries
 
     async def receive(self, message: IncomingMessage, listening: Listening) -> None:
-        """Queue a message that is to be answered, or may be, unless it came before, to this process or
-        another. `listening` is the setting of its place. Until it is answered a job stands for it."""
+        """Queue a message that is or may be for the bot, unless some process accepted it before.
+        `listening` is the setting of its place. A job represents the message until it is answered."""
         answer = should_answer(listening, message)
-        if answer is None:  # by the talk in its thread, of which nothing is kept of who wants that
+        if answer is None:  # the thread decides; people who opted out have no stored messages in it
             known = message.follows_bot or await self._turns.has_history(message)
             answer = known or not await self._keeps(message)
         if answer:
@@ -100,8 +100,8 @@ class Conversations:
         return True
 
     async def edited(self, message: IncomingMessage, listening: Listening) -> None:
-        """Let what a person has edited replace what they said. A message that waits is read as it is now, one
-        that is being answered, or was within the last minutes, is answered again."""
+        """Apply an edit of a message. A waiting message is read as edited; one that is being answered, or was
+        in the last minutes, is answered again; of an older one only the stored text changes."""
         if here := [*self._here(message.origin)]:
             for messages, at in here:
                 messages[at] = replace(message, job=messages[at].job, posts=messages[at].posts)
@@ -122,8 +122,8 @@ class Conversations:
                 await self.pet.conversations.reword(sent, text, again=False)
 
     async def deleted(self, origin: str) -> None:
-        """Forget a message that was deleted on the platform, whether it waits here, is being answered or is
-        stored. A stop waits for it: the platform does not tell of the deletion again."""
+        """Forget a message that was deleted on the platform, whether it is queued, being answered or stored.
+        `stop` waits for this, because the platform reports a deletion once."""
         forgetting = asyncio.create_task(self._turns.forget(origin), name=f"hachi forgets {origin}")
         self._forgetting.add(forgetting)
         forgetting.add_done_callback(self._forgetting.discard)
@@ -146,13 +146,14 @@ class Conversations:
         return any(self._here(origin))
 
     def _here(self, origin: str) -> Iterator[tuple[MutableSequence[IncomingMessage], int]]:
-        """Yield the places of a message among those that wait or are being answered and may still change."""
+        """Yield each list and index at which a message waits, or is answered by a reply that may change."""
         for talk in self._conversations.values():
             for messages in (talk.waiting, *[talk.turn.burst] * talk.turn.open):
                 yield from ((messages, at) for at, one in enumerate(messages) if one.origin == origin)
 
     def interrupt(self, is_meant: Callable[[IncomingMessage], bool]) -> None:
-        """End the turns that answer a message that is meant. What was generated stays, marked as stopped."""
+        """End the turns that answer a matching message. The text generated so far stays, marked as
+        stopped."""
         for conversation in self._conversations.values():
             if any(map(is_meant, conversation.turn.burst)):
                 conversation.turn.interrupt()
@@ -195,8 +196,8 @@ class Conversations:
             del self._conversations[name]
 
     async def _until_shown(self, turn: TurnInProgress, work: Awaitable[PostedReply | None]) -> None:
-        """Do what answers these messages. To show it may take longer than this: a platform that is away holds
-        up no other turn."""
+        """Run the work that answers these messages, and wait a few seconds at most until the reply is shown:
+        a platform that is away must not hold up the next turn."""
         answering = self._start(turn, work)
         showing = asyncio.create_task(turn.showing.wait())
         try:
@@ -222,7 +223,8 @@ class Conversations:
         return await self._turns.tell(turn.burst[-1], text)
 
     async def _settled(self, burst: list[IncomingMessage], work: Awaitable[PostedReply | None]) -> None:
-        """Do what answers these messages. Their jobs are done then; where it failed, they are tried again."""
+        """Run the work that answers these messages and complete their jobs. After an error they are
+        retried."""
         try:
             shown = await work
             jobs = [message.job for message in burst if message.job]
@@ -237,14 +239,13 @@ class Conversations:
                     await self.deliveries.later(job, str(error), self.pet.clock())
 
     def note_failure(self, messages: Sequence[IncomingMessage], error: Exception) -> None:
-        """Note what could not be accepted or answered, and is tried again."""
+        """Record messages that could not be accepted or answered and will be retried."""
         for message in messages:
             if message.addressed and not isinstance(error, NotShown) and len(self._failed) < MAX_FAILED:
                 self._failed.setdefault(message.origin, (message, error, self.pet.clock()))
 
     async def tell_failed(self) -> None:
-        """Tell those whose message still cannot be accepted or answered after a while that it is so. It is
-        tried on nevertheless."""
+        """Tell people whose message has failed for a while that it has. It is retried all the same."""
         for origin, (message, error, since) in list(self._failed.items()):
             if self.pet.clock() - since < LASTING or self._failed.pop(origin, None) is None:
                 continue  # it is early, or told already
@@ -287,8 +288,8 @@ class Conversations:
         return bool(most) and await self.pet.conversations.written_since(midnight, user=user) >= most
 
     async def _gather(self, conversation: _Conversation) -> None:
-        """Add to the burst what the same person adds before a pause. What has a reply already, of an earlier
-        process, is answered by itself: there."""
+        """Add to the burst what the same person writes before a pause. A message that an earlier process
+        replied to is answered separately, by editing that reply."""
         burst, waiting = conversation.turn.burst, conversation.waiting
         while not burst[0].posts:
             while (

@@ -1,4 +1,4 @@
-"""What a chat platform tells of its messages, what a turn needs of the platform, and who is answered."""
+"""Describe messages of a chat platform, what a turn needs of the platform, and which messages to answer."""
 
 import asyncio
 import logging
@@ -33,8 +33,7 @@ ASK_AGAIN = timedelta(hours=1)
 
 
 class Hourly(Generic[Key, Known]):
-    """What a platform is asked for once an hour, by `ask`, which returns None where it is not told: then what
-    was told before still holds."""
+    """Cache what a platform answers to `ask` for an hour. If it answers None, the last answer stays valid."""
 
     def __init__(self, ask: Callable[[Key], Awaitable[Known | None]], clock: Callable[[], datetime]) -> None:
         self._ask, self._clock = ask, clock
@@ -51,13 +50,13 @@ class Hourly(Generic[Key, Known]):
 
 
 READABLE_FOR, MOST_READABLE = timedelta(minutes=10), 10_000
-"""How long what a person can read is believed, and for how many people and places at once."""
+"""How long it is cached that a person can read a place, and the number of entries."""
 READABLE_SECONDS = 5.0
-"""How long a turn waits to be told of it."""
+"""How long a turn waits for the platform to answer that."""
 
 
 class ReadablePlaces:
-    """Which places a person can read, as the platform says, and what each is called. What it does not say is
+    """Cache which places a person can read, and their names. A place that the platform does not confirm is
     not readable."""
 
     def __init__(self, platform: "Platform", clock: Callable[[], datetime]) -> None:
@@ -223,11 +222,11 @@ class Platform(Protocol):
 
     async def write(self, user: str, place: Place, answer: Answer, asked_in: str = "") -> str:
         """Write to a person in the place, in the thread of the message with the origin `asked_in`. Returns
-        the post's id; empty if the platform does not let the bot write there."""
+        the id of the post; empty if the bot is not allowed to write there."""
 
 
 def quoted(what: str, author: str, text: str) -> str:
-    """Return the words of somebody else, marked as data: `what` says how they came here."""
+    """Quote somebody else, marked as data; `what` says how the text came here, such as `forwarded`."""
     by = f" {author}" if author else ""
     return f"({what}{by}, not written by the sender: “{text[:MAX_QUOTED]}”)"
 

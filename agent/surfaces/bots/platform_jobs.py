@@ -1,5 +1,5 @@
-"""What a bot does while it runs, beside answering: it says which model answers, delivers reminders, and does
-the jobs that only it can do, because they need its platform."""
+"""Do what a bot does besides answering: say which model answers, deliver reminders and check-ins, and run the
+jobs that need its platform."""
 
 import asyncio
 import logging
@@ -51,8 +51,8 @@ def who_answers(settings: Settings) -> str:
 
 @dataclass(eq=False)
 class PlatformJobs:
-    """Answers the messages that an earlier process accepted or could not answer, sends reminders, and deletes
-    the posts of replies that were forgotten."""
+    """Answer the messages that an earlier process left, send reminders and check-ins, and delete the posts of
+    forgotten replies."""
 
     conversations: Conversations
     source: str
@@ -65,7 +65,7 @@ class PlatformJobs:
     heartbeat: Path | None = None
     """Touched while the bot is connected and the database answers."""
     unasked: bool = True
-    """Whether people may be written to who ask nothing, in direct messages."""
+    """Whether check-ins may be sent in direct messages."""
     _noted_at: datetime | None = None
     _caught_up: object | None = None
     """The connection since which nothing is missed."""
@@ -130,7 +130,7 @@ class PlatformJobs:
         return await self.conversations.platform.write(asked.user, PRIVATE, check_in_answer(asked))
 
     async def do(self) -> None:
-        """Do the jobs that are due, and begin to answer the messages that wait."""
+        """Run the due jobs, and start answering the waiting messages."""
         deliveries, now = self._deliveries, self.conversations.pet.clock()
         if self._noted_at is None or now - self._noted_at >= NOTED_EVERY:
             await deliveries.renew()
@@ -155,7 +155,7 @@ class PlatformJobs:
                 await deliveries.queue.failed(job, str(error), now)
 
     async def _run_call(self, job: Job) -> None:
-        """Run a call to which its person has agreed, and tell them what became of it."""
+        """Run a confirmed call, and tell its person the result."""
         pet, queue = self.conversations.pet, self._deliveries.queue
         try:
             async with queue.working_on(job):

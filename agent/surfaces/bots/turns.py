@@ -49,7 +49,7 @@ from tools.proposed_call import ProposedCall
 log = logging.getLogger("hachi.bots")
 
 MAX_NOTICES = 1_000
-"""What people were told that is remembered, so that they are told it once."""
+"""Notices that are remembered, so that nobody gets the same one twice."""
 MOST_AROUND = 8_000
 """Characters of a thread, and of what is replied to, that the model is shown."""
 STOPPED = "(stopped)"
@@ -136,8 +136,8 @@ class Turns:
         self._readable = ReadablePlaces(self.platform, self.pet.clock)
 
     async def answer(self, turn: TurnInProgress) -> PostedReply | None:
-        """Answer the messages as they are now; those that are left, once one of them was deleted, as this
-        process was told or another."""
+        """Answer the messages as they are now. If any process sees one of them deleted meanwhile, the reply
+        is withdrawn and the remaining ones are answered."""
         turn.burst[:], posts = await self.whole(turn.burst)
         while burst := await self._left(turn.burst):
             view = self.platform.reply_to(burst[-1])
@@ -179,7 +179,7 @@ class Turns:
             await self.platform.write(message.user, PRIVATE, NO_ACCESS)
 
     def is_first_notice(self, *told: Any) -> bool:
-        """Note what somebody is told. Returns whether they were not before."""
+        """Record a notice. Returns whether this person has not had it before."""
         if told in self._notices:
             return False
         self._notices.append(told)
@@ -191,8 +191,8 @@ class Turns:
         return [one for one in burst if one.job not in gone]
 
     async def whole(self, burst: list[IncomingMessage]) -> tuple[list[IncomingMessage], Sequence[str]]:
-        """Return the messages with the others that they were stored as one with, and the posts in which they
-        are answered already."""
+        """Return the messages with those that were stored together with them, and the posts that already
+        answer them."""
         parts = {message.origin: message for message in burst}
         if (sent := await self.deliveries.sent(parts)) is None:
             return burst, burst[-1].posts
@@ -203,7 +203,7 @@ class Turns:
         return sorted(parts.values(), key=lambda one: order.index(one.origin)), burst[-1].posts or sent.posts
 
     async def _run(self, turn: TurnInProgress, burst: list[IncomingMessage], reply: Reply) -> Final | None:
-        """Return what the reply ends with; None if it stands there already. If the turn fails or is
+        """Run the turn and return the final reply; None if it is shown already. If the turn fails or is
         interrupted, the text says so."""
         limit = asyncio.timeout(None)
         try:
@@ -218,8 +218,9 @@ class Turns:
             turn.limit = None
 
     async def read(self, burst: Sequence[IncomingMessage], sent: Sent | None) -> Reading:
-        """Return what the messages hold. Of what was `sent`, and not edited since, nothing is heard again,
-        and nothing at all fetched if it has its reply. What cannot be read any more stays as it was."""
+        """Return the content of the messages. If they are stored (`sent`) and were not edited, no recording
+        is transcribed again, and no file fetched once there is a reply. If a file that was read can no longer
+        be, the stored text stays."""
         contents = [await self.platform.read(part) for part in burst]
         stored = without_description(sent.message.text) if sent else ""
         others = {one.origin for one in burst} ^ {*(sent.origins if sent else ())}
@@ -300,8 +301,8 @@ class Turns:
     async def _around(
         self, message: IncomingMessage, contents: Sequence[Content], pictures: int
     ) -> "_Around":
-        """Return what others wrote in the thread and in what is replied to, which the model is shown for this
-        answer alone, with so many pictures at most."""
+        """Return what others wrote in the thread and in the message replied to, with at most so many
+        pictures. The model is shown it for this answer only."""
         replied = {one.replies_to.origin: one.replies_to for one in contents if one.replies_to}
         title, before = await self._thread(message, replied)
         texts, left = {}, MOST_AROUND
@@ -330,8 +331,8 @@ class Turns:
     async def _thread(
         self, message: IncomingMessage, without: Collection[str]
     ) -> tuple[str, list[NearbyMessage]]:
-        """Return the title of the message's thread, and of its lines those that were said to others. The rest
-        is in the transcript, or was forgotten. Who wants nothing kept is not quoted."""
+        """Return the title of the thread and its messages that were not for the bot: the others are in the
+        transcript, or were forgotten. People who opted out of storage are not quoted."""
         if not message.in_thread or message.place.private:
             return "", []
         places = self.pet.people.places

@@ -1,4 +1,4 @@
-"""Hear what is said in a recording, by a server with OpenAI's API for transcriptions."""
+"""Transcribe recordings with a server that has OpenAI's API for transcriptions."""
 
 import asyncio
 import json
@@ -33,8 +33,8 @@ class Transcriber:
 
     @classmethod
     def of(cls, settings: Settings) -> "Transcriber | None":
-        """Return the one that settings name; OpenAI's where that is the model's provider. None if there is
-        none."""
+        """Return the transcriber that the settings name, else OpenAI's if OpenAI serves the model, else
+        None."""
         here = base_url_of(settings)
         is_openai = not settings.offline and provider_of(settings) is PROVIDERS["openai"]
         written = settings.transcriber or (OPENAI_MODEL if is_openai else OFF)

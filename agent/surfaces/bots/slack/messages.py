@@ -37,7 +37,8 @@ _MISSING = frozenset({"thread_not_found", "message_not_found"})
 _HIDDEN = frozenset({"channel_not_found", "not_in_channel", "missing_scope"})
 """Errors where the bot may not read."""
 KEEPS = timedelta(days=1)
-"""What is gone before, somebody deleted: the shortest time for which a workspace keeps messages is a day."""
+"""A message that disappears sooner was deleted by somebody: no workspace keeps messages for less than a
+day."""
 _SUBTYPES = frozenset({None, "file_share", "thread_broadcast", "me_message"})
 """Subtypes of messages that people write. Others are edits, deletions and notices."""
 
@@ -282,8 +283,8 @@ class Reader:
             return None
 
     async def fetch(self, origin: str) -> IncomingMessage | None:
-        """Read a message again; None if it is gone or no person wrote it. Raises Unreadable, and what Slack's
-        API raises."""
+        """Read a message again; None if it is deleted or no person wrote it. Raises Unreadable, and errors of
+        Slack's API."""
         _, team, channel, ts = origin.split(":")
         try:
             found = await self.client.conversations_replies(
