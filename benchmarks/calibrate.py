@@ -1,10 +1,10 @@
-"""Measures the thresholds of an embedder, for `KNOWN` in memory/index/embedders/thresholds.py.
+"""Measure the thresholds of an embedder, for `KNOWN` in memory/index/embedders/thresholds.py.
 
     python benchmarks/calibrate.py openai:NAME
 
-It asks the server at OPENAI_BASE_URL, with OPENAI_API_KEY. `data/calibration.toml` has the pairs of lines, a
-few dozen in six languages. That is enough to place the scale of an embedder, which may call unrelated lines
-0.1 alike or 0.7, and too little to tell close thresholds apart.
+It uses the server at OPENAI_BASE_URL, with OPENAI_API_KEY. `data/calibration.toml` has a few dozen pairs of
+texts in six languages. That is enough to find the scale of an embedder, whose cosine of unrelated texts may
+be 0.1 or 0.7, but too few to decide between close thresholds.
 """
 
 import asyncio
@@ -22,8 +22,8 @@ PAIRS = Path(__file__).parent / "data" / "calibration.toml"
 
 async def calibrate(embedder: Embedder) -> tuple[Thresholds, dict[str, list[float]]]:
     """Return the thresholds and the cosines of each group of pairs, in ascending order. `dedupe` is just
-    above all pairs that say different things; `recall` is where the shares of answers and of other lines that
-    reach it are furthest apart. Raises EmbedderUnavailable."""
+    above all pairs that say different things. `recall` is the value that the largest share of answers and the
+    smallest share of other texts reach. Raises EmbedderUnavailable."""
     pairs = tomllib.loads(PAIRS.read_text("utf-8"))
     lines = [line for group in pairs.values() for pair in group for line in pair]
     vectors = dict(zip(lines, await embedder.embed(lines), strict=True))

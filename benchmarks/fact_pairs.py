@@ -1,17 +1,17 @@
-"""What remembering does with pairs of an existing and a new fact: ok, missed or harmful.
+"""Measure what remembering does with pairs of an existing and a new fact: ok, missed or harmful.
 
-Without a model, each pair is told by a person of its own. With rulings, one person tells all existing facts,
-and then each new one in a turn; the scripted model of the consolidation rules as the pair's relation says,
-if the prompt offers it the existing fact. So a miss is a fact that was not offered, or a ruling that was not
-applied. The model stores every second fact in its answer, and the consolidation finds the others.
+Without a model, each pair is stated by its own person. With rulings, one person states all existing facts,
+and then each new one in a turn. If the prompt of the consolidation contains the existing fact, its scripted
+model rules according to the pair's relation. So a miss is a fact that was not in the prompt, or a ruling that
+was not applied. The answer stores every second fact; the consolidation finds the others.
 
     python benchmarks/fact_pairs.py PAIRS.jsonl [--json]
 
 A line of the file is an object with `id`, `lang`, `relation`, `existing` and `new` (each with `content`,
 `subjects` and `created_at`), `ok` (the outcomes that may happen) and `harmful` (those that lose or corrupt
-something). With --json what became of each pair is told too. Exit 1 where anything harmful happens, or more
-than 5 % is missed with rulings. Without a model all but the same words stays beside each other; with rulings
-a contradiction must replace.
+something). With --json the outcome of each pair is printed too. Exit 1 if anything harmful happens, or if
+more than 5 % are missed with rulings. Without a model, both facts stay active unless their words are the
+same; with rulings, a contradiction must replace.
 """
 
 import asyncio
@@ -32,16 +32,16 @@ from hachi import Companion
 from memory.records import Decision
 
 ALLOWED_MISSES = 0.05
-"""With rulings. Without a model what is missed is only reported."""
+"""The share that may be missed with rulings. Without a model, misses are only reported."""
 RULINGS = {
     "contradiction": "replaces",
-    "stale_contradiction": "replaces",  # wrongly: what was said before must not replace
+    "stale_contradiction": "replaces",  # wrong: an older fact must not replace a newer one
     "refinement": "replaces",
     "paraphrase": "same",
     "exact": "same",
     "coarser": "ignore",
 }
-"""What the scripted model rules, by relation; nothing on the others."""
+"""The scripted model's ruling by relation; other relations get none."""
 TELLER = "ana"
 OUTCOME = {"add": "added", "merge": "merged", "replace": "replaced", "ignore": "ignored"}
 GRADES = ("ok", "missed", "harmful")
@@ -59,7 +59,7 @@ class Result:
 
 
 class Ruling(Scripted):
-    """Answers each turn, and rules in each consolidation as the pair says."""
+    """A model that answers each turn, and rules in each consolidation according to the pair's relation."""
 
     def __init__(self) -> None:
         super().__init__(self._found)
@@ -93,7 +93,8 @@ def _id_of(content: str, prompt: str) -> str | None:
 
 
 async def decide(pairs: Sequence[Pair]) -> list[Result]:
-    """Each pair is told to a companion by somebody of their own, one fact after the other."""
+    """Return the outcome of each pair. Its own person states the two facts to a companion, one after the
+    other."""
     results = []
     async with new_companion({"judge": False}) as pet:
         for pair in pairs:
@@ -104,7 +105,8 @@ async def decide(pairs: Sequence[Pair]) -> list[Result]:
 
 
 async def decide_with_rulings(pairs: Sequence[Pair]) -> list[Result]:
-    """One person tells every existing fact, and then each new one in a turn with a consolidation."""
+    """Return the outcome of each pair. One person states every existing fact, and then each new one in a turn
+    with a consolidation."""
     now, model, stored, results = datetime(2000, 1, 1, tzinfo=UTC), Ruling(), dict[str, str](), []
     models: dict[str, Any] = {"model": model, "consolidation_model": model}
     async with new_companion({"trace_content": "off"}, clock=lambda: now, **models) as pet:
@@ -136,8 +138,8 @@ def _said_at(fact: dict[str, Any]) -> datetime:
 
 
 def _stale(pair: Pair) -> bool:
-    """Whether the new fact was said before the existing one: its message waits for the consolidation when
-    that one is told."""
+    """Return whether the new fact was said before the existing one. Its message then waits for the
+    consolidation while the existing one is stated."""
     return _said_at(pair["new"]) < _said_at(pair["existing"])
 
 

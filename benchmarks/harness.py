@@ -1,4 +1,5 @@
-"""What the benchmarks share: a model that follows a script, a companion in a new home, and how they end."""
+"""What the benchmarks share: a scripted model, a companion in a new data folder, and their command lines and
+reports."""
 
 import argparse
 import json
@@ -19,11 +20,11 @@ from memory.index import Question, Rankings
 from tools.context import TurnContext
 
 CONTROL = ("BEGIN", "COMMIT", "ROLLBACK", "PRAGMA")
-"""How statements begin that ask for nothing."""
+"""How statements that read or change no rows begin."""
 
 
 class Scripted(Model):
-    """Answers with what `answer` makes of the system message, the input and the tools."""
+    """A model whose answer is what `answer` returns for the system message, the input and the tools."""
 
     def __init__(self, answer: Callable[[str, list[Any], list[Any]], Any]) -> None:
         self._answer = answer
@@ -43,7 +44,7 @@ class Scripted(Model):
 
 @asynccontextmanager
 async def new_companion(settings: Mapping[str, Any], **options: Any) -> AsyncIterator[Companion]:
-    """A companion in a temporary home, whose schedule does not run."""
+    """Yield a companion in a temporary data folder, whose schedule does not run."""
     with tempfile.TemporaryDirectory() as home:
         loaded = Settings.load(home=Path(home), **{"embedder": "bundled"} | dict(settings))
         async with Companion.open(loaded, periodic_jobs=False, **options) as pet:
@@ -51,26 +52,27 @@ async def new_companion(settings: Mapping[str, Any], **options: Any) -> AsyncIte
 
 
 def tool_turn(pet: Companion, user: str, text: str = "") -> TurnContext:
-    """What a tool of this person's turn gets, as in a turn of the companion's own."""
+    """Return the context that a tool gets in a turn of this person."""
     parts = pet.components
     memory = (parts.recall, parts.writer, parts.tasks, parts.documents)
     return TurnContext(user, PRIVATE, text, None, frozenset(), pet.clock, *memory)
 
 
 async def lanes(pet: Companion, user: str, question: str, **asked: Any) -> Rankings:
-    """What words alone and vectors alone find of what the person may read, each best first."""
+    """Return the hits of words alone and of vectors alone among what the person may read, each best first."""
     [vector] = await pet.components.embedder.embed([question])
     wanted = Question(Audience.of(user).keys, pet.clock(), vector, question, **asked)
     return await pet.components.sync.search(wanted)
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """The value that this share of them does not exceed."""
+    """Return the value that this share of them does not exceed."""
     return float(sorted(values)[math.ceil(percent / 100 * len(values)) - 1])
 
 
 def arguments(doc: str | None, bars: bool = False) -> argparse.ArgumentParser:
-    """The head of a benchmark is its help; with `bars`, each can be given another value."""
+    """Return a parser whose help is the benchmark's docstring. With `bars`, it has an option that changes
+    bars."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true", help="the figures as JSON")
     if bars:
@@ -79,20 +81,20 @@ def arguments(doc: str | None, bars: bool = False) -> argparse.ArgumentParser:
 
 
 def bars_of(options: argparse.Namespace, bars: Mapping[str, float]) -> dict[str, float]:
-    """The bars, with those of the command line."""
+    """Return the bars, with changes from the command line."""
     given = (bar.rpartition("=") for bar in options.bar)
     return {**bars, **{name: float(most) for name, _, most in given}}
 
 
 def over(bars: Mapping[str, float], figures: Mapping[str, float]) -> list[str]:
-    """What is missed: each figure that is higher than its bar."""
+    """Return a text for each figure that is higher than its bar."""
     return [
         f"{name}: {figures[name]:.3g}, not {most:g}" for name, most in bars.items() if figures[name] > most
     ]
 
 
 def finish(options: argparse.Namespace, result: Mapping[str, Any], missed: Iterable[str] = ()) -> int:
-    """Print the figures, say what is missed, and return the exit code."""
+    """Print the figures and the missed bars, and return the exit code."""
     if options.json:
         print(json.dumps(result, indent=2))
     else:
@@ -103,7 +105,7 @@ def finish(options: argparse.Namespace, result: Mapping[str, Any], missed: Itera
 
 
 def lines(result: Any, indent: str = "") -> Iterator[str]:
-    """Each figure on a line of its own, groups below their names."""
+    """Yield each figure on its own line, and groups below their names."""
     for name, value in result.items():
         if isinstance(value, Mapping):
             yield f"{indent}{name}"

@@ -1,15 +1,15 @@
-"""How well are documents found? Recall of the right file on a folder of documentation.
+"""Measure how well documents are found: recall of the right file in a folder of documentation.
 
     python benchmarks/knowledge.py FOLDER QUESTIONS.jsonl [--embedder NAME] [--json]
 
-FOLDER is added as it is; QUESTIONS has a line a question, {"question", "file"}, the file relative to FOLDER,
-and optionally "half" to report groups apart. Reported: the share of questions with a passage of the right
-file among the first 5 and 10, for BM25 alone, vectors alone and Hachi's own search, and how long that takes.
-No model and no network take part. Without arguments it says what it lacks.
+FOLDER is added unchanged. QUESTIONS has one line for each question, {"question", "file"}, with the file
+relative to FOLDER, and optionally "half" to report groups separately. It reports the share of questions with
+a passage of the right file among the first 5 and 10, for BM25 alone, vectors alone and Hachi's own search,
+and how long a search takes. No model and no network take part.
 
-`benchmarks/data/knowledge_django.jsonl` asks in people's words about the folder docs/ of Django 5.2.19
-(`pip download --no-deps --no-binary :all: django==5.2.19`). The weights of the ranking were chosen
-on its tuning half alone; the size of a passage was chosen with both in sight.
+`benchmarks/data/knowledge_django.jsonl` has questions in people's words about the folder docs/ of Django
+5.2.19 (`pip download --no-deps --no-binary :all: django==5.2.19`). The weights of the ranking were chosen on
+its tuning half only; the size of a passage was chosen on both halves.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ LACKS = (
 
 
 async def ranked(pet: Companion, question: str) -> tuple[dict[str, list[str]], float]:
-    """The files that each ranker finds, best first, and the milliseconds of Hachi's own search."""
+    """Return the files of each ranker's hits, best first, and the milliseconds of Hachi's own search."""
     alone = await lanes(pet, READER, question, kinds=frozenset({"chunk"}), limit=max(DEPTHS))
     ids = {hit.id for hit in alone.words + alone.dense}
     store = DocumentStore(pet.components.database)

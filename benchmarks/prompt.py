@@ -1,18 +1,19 @@
-"""What does a turn cost in tokens, with its consolidation? A story of three months, counted by section.
+"""Count the tokens of a turn and its consolidation by section, over a story of three months.
 
     python benchmarks/prompt.py [--turns N] [--json]
 
-A real companion in a temporary home; its two models are scripted. One answers, and on the way searches,
-notes and closes tasks, and corrects a fact in every fourth turn. One consolidates and hands in what it was
-shown. So the figures say what is sent, and nothing of how good it is. Four people write, alone and in two
-places, with days between most messages: English, a tenth French, a tenth Hebrew, 1 to 25 sentences. Nothing
-but the clock and the window makes consolidations due.
+The companion is real, in a temporary data folder; its two models are scripted. One answers; it also searches,
+adds and finishes tasks, and corrects a fact in every fourth turn. The other consolidates and returns what it
+read. So the figures measure what is sent, not its quality. Four people write, alone and in two places, with
+days between most messages: English, a tenth French, a tenth Hebrew, 1 to 25 sentences. Consolidations become
+due only by the clock and the window.
 
-Counted is all that the models are sent: for each call the system message, the messages with what tools
-brought, and the tools as JSON; by section for the first call. A token is four bytes, as in the product's
-budgets: beside Mistral's tokenizer of 131,000 pieces that is 16 % more in English, and 2 % less in Hebrew.
+It counts everything that the models are sent. That is, for each call, the system message, the messages with
+the results of tools, and the tools as JSON; for the first call also by section. A token is four bytes, as in
+the product's budgets. Compared with Mistral's tokenizer of 131,000 pieces that is 16 % more in English, and 2
+% less in Hebrew.
 
-Exit 1 where a bar is missed.
+Exit 1 if a bar is missed.
 """
 
 import asyncio
@@ -40,21 +41,21 @@ BARS = {
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one turn, in tokens where nothing else is said."""
+    """The cost of one turn, in tokens unless a field says otherwise."""
 
     turn: int
     tokens: Mapping[str, int]
-    """Of the first call, by section."""
+    """Tokens of the first call, by section."""
     calls: int
-    """Of the model that answers."""
+    """Number of calls of the model that answers."""
     reply: int
-    """The tokens that these were sent."""
+    """Tokens sent in these calls."""
     consolidations: int
-    """The calls of the model that consolidates, before and after the turn."""
+    """Number of calls of the model that consolidates, before and after the turn."""
     consolidated: int
-    """The tokens that these were sent."""
+    """Tokens sent in these calls."""
     vital: bool
-    """Whether the prompt holds what the person said of importance 0.9, if they have said it there."""
+    """False if the person stated `VITAL` (importance 0.9) there and the prompt lacks it."""
 
     @property
     def first(self) -> int:
@@ -62,7 +63,8 @@ class Cost:
 
 
 def split(message: str) -> dict[str, str]:
-    """The question's message by its headings; nothing else can look like one. Joined it is whole again."""
+    """Split the question's message by its headings, which nothing else can look like. Joined again, the
+    sections are the message."""
     heads = {name: read(name).splitlines()[0] for name in ("person", "summary", "setting", "question")}
     whole = f"\n{message}"
     found = {name: whole.find(f"\n{head}\n") for name, head in heads.items()}
@@ -71,14 +73,14 @@ def split(message: str) -> dict[str, str]:
 
 
 def sent(asked: Sequence[tuple[str, list[Any], str]]) -> int:
-    """The tokens of some calls."""
+    """Return the tokens of some calls."""
     names = ("content", "text", "name", "arguments", "output")
     texts = [str(item[name]) for _, items, _ in asked for item in items for name in names if item.get(name)]
     return sum(map(count, [*texts, *(text for system, _, tools in asked for text in (system, tools))]))
 
 
 def cost(said: Said, answering: Answering, consolidating: Answering, met: bool) -> Cost:
-    """What a turn took; `met` is whether the person has written in this talk before."""
+    """Return the cost of a turn. `met`: the person has written in this conversation before."""
     system, (*history, question), tools = answering.asked[0]
     tokens = {"rules": count(system), "tools": count(tools)}
     tokens["history"] = sum(count(one["content"]) for one in history)
@@ -105,7 +107,7 @@ async def converse(turns: int) -> list[Cost]:
             answering.begin(said)
             consolidating.begin(said)
             await pet.admin.purge()
-            await pet.settle(hurry=False)  # what has become due since the turn before
+            await pet.settle(hurry=False)  # what became due since the last turn
             await pet.respond(said.text, user=said.user, place=said.place)
             await pet.settle(hurry=False)
             if any(job.failures or job.crashes for job in await pet.components.queue.listed()):
@@ -116,7 +118,7 @@ async def converse(turns: int) -> list[Cost]:
 
 
 def figures(costs: Sequence[Cost]) -> dict[str, float]:
-    """What is held to `BARS`."""
+    """Return the figures that `BARS` limits."""
     values = (
         mean(costs, "first"),
         costs[0].tokens["rules"] + costs[0].tokens["tools"],

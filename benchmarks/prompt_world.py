@@ -1,4 +1,4 @@
-"""The story of `prompt.py`, made of building blocks, and the scripted models."""
+"""The story of `prompt.py`, built from templates, and its scripted models."""
 
 import json
 import re
@@ -15,20 +15,21 @@ from harness import Scripted
 START, DAYS = datetime(2026, 1, 5, 8, tzinfo=UTC), 90
 PEOPLE, PLACES = ("maya", "ben", "cleo", "dov"), ("acme/general", "acme/garden")
 GOES_ON = 0.12
-"""How often somebody writes again within minutes; else days go by."""
+"""The probability that a person writes again within minutes; otherwise days pass."""
 TONGUES, LENGTHS = ["en"] * 8 + ["fr", "he"], [1] * 10 + [2] * 4 + [4] * 3 + [8] * 2 + [25]
 VITAL = "{user} is allergic to peanuts"
-"""What a person says first in each talk: each later prompt of theirs there has to hold it."""
+"""A person says this first in each conversation; each later prompt of theirs there must contain it."""
 
 _TEXTS = json.loads((Path(__file__).parent / "data/prompt_world.json").read_text(encoding="utf-8"))
-"""What people say by language, and what models answer: sentences with gaps for a person, a town, a number."""
+"""What people say, by language, and what models answer: sentences with gaps for a person, a town, a
+number."""
 ONCE = {1: ("name", "Maya"), 2: ("location", "Porto"), 5: ("tone", "casual"), 9: ("answer_length", "short")}
 OFTEN = {4: "conversation_themes", 8: "other_notes", 12: "goals"}
 
 
 @dataclass(frozen=True)
 class Said:
-    """A turn: who says what, and what the models do about it."""
+    """A turn: who says what, and how the models react."""
 
     number: int
     at: datetime
@@ -50,12 +51,13 @@ class Said:
 
     @property
     def remembered(self) -> bool:
-        """Whether the answer stores the fact. Else a consolidation finds it, of every other turn."""
+        """Return whether the answer stores the fact. In every other turn a consolidation finds it."""
         return self.corrects or self.number % 5 == 1 or self.importance > 0.6
 
 
 def story(turns: int) -> Iterator[Said]:
-    """Yield the turns, the same each time: alone and in two places, over `DAYS` days for 65 of them."""
+    """Yield the turns, always the same ones: in private and in two places, over `DAYS` days for 65 of
+    them."""
     chance = Random(11)
     talks = [*((user, None) for user in PEOPLE), *((None, place) for place in PLACES)]
     at, met, said = START, set[str](), None
@@ -103,7 +105,7 @@ def _phrase(choices: Sequence[str], chance: Random) -> str:
 
 
 class Answering(Scripted):
-    """Keeps what it was asked since `begin`: (system message, input, tools), as they are sent."""
+    """A model that records its requests since `begin`, as they are sent: (system message, input, tools)."""
 
     def __init__(self) -> None:
         super().__init__(self._asked_for)
@@ -117,7 +119,7 @@ class Answering(Scripted):
         return self.answer()
 
     def answer(self) -> Any:
-        """To what was asked last."""
+        """Return the answer to the last request."""
         step, said = len(self.asked) - 1, self.said
         if step < len(said.calls):
             name, arguments = said.calls[step]
@@ -136,7 +138,7 @@ class Answering(Scripted):
 
 
 class Consolidating(Answering):
-    """Finds what there is in the messages that it is shown."""
+    """A model that finds the facts in the messages of its request."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -172,12 +174,13 @@ class Consolidating(Answering):
 
 
 def _summary(n: int) -> str:
-    """A summary that grows to forty sentences, newest first, of which few are kept."""
+    """Return a summary that grows to forty sentences, newest first; few of them stay."""
     return "\n".join(_phrase(_TEXTS["digest"], Random(m)) for m in range(n, max(0, n - 40), -1))
 
 
 def _written(tools: Iterable[Any]) -> str:
-    """The tools as JSON, as providers are sent them; how they show them to the model they do not tell."""
+    """Return the tools as JSON, as providers receive them. How a provider shows them to its model is not
+    known."""
     sent = [
         {"name": tool.name, "description": tool.description, "parameters": tool.params_json_schema}
         for tool in tools

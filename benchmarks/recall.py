@@ -1,15 +1,16 @@
-"""How well are past messages found? Evidence recall on conversations, through the public API.
+"""Measure how well past messages are found: evidence recall on conversations, through the public API.
 
     python benchmarks/recall.py PATH… [--into PATH…] [--part first|second|all] [--embedder NAME] [--json]
 
-PATH is a folder of conversations, one of its files, or a file of cues, which are put into the talks of
-`--into`: `recall_sets` says in which form; `--part` takes half of the cues. Each conversation is one user's,
-and each question is asked with `search_memories`. For each set and class of question, beside BM25 alone and
-vectors alone: recall among the first 5 and 10, nDCG@10, and the share of ten hits that follow or precede
-another. `seen` is the share of the evidence whose whole text is in the first 1,200 tokens of the tool's
-result, by the tokenizer of the bundled embedder (Llama 2's). `again` is the share that is among the first ten
-hits of a question or of the second search that its set words. For questions that nothing answers: how many
-hits there are. No model and no network take part. Exit 1 where a set's recall@10 is under `--bar`.
+PATH is a folder of conversations, one of its files, or a file of cues, which are inserted into the
+conversations of `--into` (`recall_sets` describes the formats). `--part` takes half of the cues. Each
+conversation belongs to its own user, and each question is a call of `search_memories`. For each set and class
+of question, and for BM25 alone and vectors alone, it reports recall@5, recall@10, nDCG@10, and the share of
+ten hits that follow or precede another. `seen` is the share of the evidence whose whole text is in the first
+1,200 tokens of the tool's result, by the tokenizer of the bundled embedder (Llama 2's). `again` is the share
+that is among the first ten hits of a question or of the set's second search. For questions without an answer
+it reports the number of hits. No model and no network take part. Exit 1 if a set's recall@10 is under
+`--bar`.
 """
 
 import asyncio
@@ -35,21 +36,21 @@ from tools.registry import TOOLS
 DEPTH = 10
 ALONE = {"BM25 alone": "words", "vectors alone": "dense"}
 RESULT_TOKENS = 1_200
-"""How much of one result of the tool counts as seen."""
+"""Tokens at the beginning of a tool's result that count as seen."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What came of one question, by ranker: ids, best first."""
+    """The results of one question by ranker: ids, best first."""
 
     question: Question
     found: Mapping[str, Sequence[str]]
     beside: Mapping[str, float]
-    """The share of each ranker's ten hits that follow or precede another."""
+    """The share of each ranker's ten hits that follow or precede another hit."""
     milliseconds: float
     seen: float
     again: frozenset[str]
-    """What the question or its second search finds."""
+    """The hits of the question and of its second search."""
 
 
 async def measure(sets: Mapping[str, Sequence[Talk]], embedder: str) -> dict[str, Any]:
@@ -84,7 +85,7 @@ async def ask(pet: Companion, talk: Talk, question: Question) -> Asked:
 
 
 def figures(asked: Sequence[Asked]) -> dict[str, Any]:
-    """The figures of a set."""
+    """Return the figures of a set."""
     by_kind: dict[str, list[Asked]] = defaultdict(list)
     for one in asked:
         by_kind[one.question.kind].append(one)
@@ -123,7 +124,7 @@ def row(asked: Sequence[Asked], ranker: str) -> dict[str, float]:
 
 
 def recall(asked: Iterable[Asked], ranker: str, depth: int) -> float:
-    """The share of a question's evidence among the first hits, on average."""
+    """Return the mean share of a question's evidence among the first hits."""
     return mean(
         len(one.question.evidence.intersection(one.found[ranker][:depth])) / len(one.question.evidence)
         for one in asked
@@ -136,7 +137,7 @@ def ndcg(found: Sequence[str], evidence: Collection[str]) -> float:
 
 
 def share_beside(found: Sequence[str], pairs: Collection[frozenset[str]]) -> float:
-    """The share of the hits that follow or precede another one."""
+    """Return the share of the hits that follow or precede another hit."""
     near = [id for id in found if any(frozenset((id, other)) in pairs for other in found)]
     return len(near) / len(found) if found else 0.0
 
@@ -146,13 +147,13 @@ def mean(values: Iterable[float]) -> float:
 
 
 async def tool_result(pet: Companion, user: str, question: str) -> str:
-    """The result of the tool `search_memories` as a model gets it."""
+    """Return the result of the tool `search_memories` as a model gets it."""
     [tool] = [tool for tool in TOOLS if tool.name == "search_memories"]
     return (await tool.call(tool_turn(pet, user, question), json.dumps({"query": question}))).text
 
 
 def share_seen(result: str, evidence: Sequence[str]) -> float:
-    """The share of the texts that are in the first 1,200 tokens of the result, whole."""
+    """Return the share of the texts that are whole in the first 1,200 tokens of the result."""
     ends = [end for _, end in tokenizer().encode(result, add_special_tokens=False).offsets]
     seen = result[: ends[RESULT_TOKENS - 1]] if len(ends) > RESULT_TOKENS else result
     written = (json.dumps(text.strip(), ensure_ascii=False)[1:-1] for text in evidence)

@@ -1,11 +1,10 @@
-"""The conversations that the benchmark of recall reads: one form for all sets.
+"""Read the conversations for the benchmark of recall; all sets have the same format.
 
 A file is a conversation, {"messages": […], "questions": […]}, in one of two forms: messages with "author" and
 "sent_at", or a talk with an assistant, whose messages have "role" and "day". A question has its "evidence",
-the ids of messages, and its class as "kind" or "category"; with "again" a second search, as a model that got
-the first result would word it. A file that is a list of {"cue", "later"} has no
-conversation of its own: each cue, an exchange, is put into another talk, and what is said later is the
-question.
+the ids of messages, and its class as "kind" or "category"; "again" is a second search, as a model would word
+it after the first result. A file that is a list of {"cue", "later"} has no conversation of its own. Each cue,
+a message with its reply, is inserted into another conversation; the later message is the question.
 """
 
 import json
@@ -19,9 +18,10 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 CATEGORIES = {1: "several messages", 2: "time", 3: "inference", 4: "one message", 5: "adversarial"}
-"""LoCoMo's numbers of classes."""
+"""LoCoMo's numbers for the classes of questions."""
 UNANSWERED = {"abstention"}
-"""Classes whose questions have no answer. Others without evidence are left out: it was not written down."""
+"""Classes whose questions have no answer. Questions of other classes without evidence are skipped, because
+their evidence was not recorded."""
 FAR_FROM_MEMORY = (
     "What is the capital of Peru?",
     "How many bones does a human have?",
@@ -42,21 +42,21 @@ class Question:
     text: str
     kind: str
     evidence: frozenset[str] = frozenset()
-    """Empty where nothing answers."""
+    """Ids of the messages that answer it; empty if none does."""
     again: str = ""
-    """A second search in the words of what is looked for, as by a model."""
+    """A second search in the words of the evidence, as a model would write it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Talk:
     name: str
-    """One reader's, who reads nothing else."""
+    """The user's name, who reads nothing else."""
     messages: Sequence[Mapping[str, Any]]
     questions: Sequence[Question]
 
 
 def read_sets(paths: Sequence[Path], into: Sequence[Path], part: str) -> dict[str, list[Talk]]:
-    """The talks of each set, which is named by its folder, or by its file of cues."""
+    """Return the conversations of each set. A set is named after its folder or its file of cues."""
     sets: dict[str, list[Talk]] = {}
     for path in _files(paths):
         written = json.loads(path.read_text(encoding="utf-8"))
@@ -75,7 +75,7 @@ def read_sets(paths: Sequence[Path], into: Sequence[Path], part: str) -> dict[st
 
 
 def sent_at(text: str) -> datetime:
-    """ISO 8601, or as LoCoMo and BEAM write it: ``1:56 pm on 8 May, 2023``, ``March-15-2024``."""
+    """Parse ISO 8601, or the formats of LoCoMo and BEAM: ``1:56 pm on 8 May, 2023``, ``March-15-2024``."""
     for form in ("%I:%M %p on %d %B, %Y", "%B-%d-%Y"):
         try:
             return datetime.strptime(f"{text} +0000", f"{form} %z")
@@ -90,7 +90,7 @@ def _files(paths: Sequence[Path]) -> list[Path]:
 
 
 def _messages(given: Sequence[Mapping[str, Any]], talk: str) -> Iterator[dict[str, Any]]:
-    """Messages to import. Those of one day or session are a minute apart."""
+    """Yield messages to import. Those of one day or session are a minute apart."""
     day, minutes = "", count()
     for message in given:
         written = message.get("sent_at") or message["day"]
@@ -116,7 +116,7 @@ def _question(given: Mapping[str, Any], talk: str) -> Question | None:
 def _with_cues(
     name: str, cues: Sequence[Mapping[str, str]], hosts: Sequence[Mapping[str, Any]]
 ) -> Iterator[Talk]:
-    """The hosts with the cues, which are spread over them evenly and over the sessions of each."""
+    """Yield the host conversations with the cues, spread evenly over them and over the sessions of each."""
     for at, host in enumerate(hosts):
         mine = cues[at :: len(hosts)]
         talk, messages = f"{name}-{at}", list(_messages(host["messages"], f"{name}-{at}"))
@@ -152,6 +152,6 @@ def _id(talk: str, id: object) -> str:
 
 
 def neighbours(messages: Sequence[Mapping[str, Any]]) -> set[frozenset[str]]:
-    """The pairs of people's messages that follow each other."""
+    """Return the pairs of people's messages that follow each other."""
     ids = [message["id"] for message in messages if message["role"] == "user"]
     return {frozenset(pair) for pair in pairwise(ids)}

@@ -1,19 +1,19 @@
-"""Searching, remembering and purging, from a thousand memories to a hundred thousand and more.
+"""Measure searching, remembering and purging, from a thousand memories to a hundred thousand and more.
 
     python benchmarks/scale.py [--sizes 1000,10000,100000] [--readers 400,20000] [--searches N] [--json]
     python benchmarks/scale.py --people 10000,1000000,100000000 [--json]
 
-Each size is a made-up world of people with 200 facts each, in a process of its own, with SQLite and the
-bundled embedder. It is filled by `remember_many`, then asked questions of random people, told new facts, and
-purged once a hundredth has expired. `--readers` adds people with so many lines of a conversation each. Of
-each it tells how long a first search takes, one right after a write, and any other; and how long a search
-takes where 40 people ask at once. No model and no network take part.
+Each size is a made-up world of people with 200 facts each, in its own process, with SQLite and the bundled
+embedder. `remember_many` fills it. Then random people search and remember new facts, and a purge runs after a
+hundredth has expired. `--readers` adds people with that many messages each. For each of them it reports the
+time of a first search, of a search right after a write, and of any other; and the time of a search if 40
+people ask at once. No model and no network take part.
 
-With `--people` it says instead what an installation for so many people needs, from the measured costs of a
-turn (`COSTS`), and simulates one of its shards in the busiest hour: docs/scaling.md.
+With `--people` it computes instead what an installation for that many people needs, from the measured costs
+of a turn (`COSTS`), and simulates one of its shards in the busiest hour (docs/scaling.md).
 
-Bar: at 100,000 memories a search takes at most twice what it takes at 10,000. Exit 1 where that is missed; it
-is left out where one of the two was not run.
+Bar: at 100,000 memories a search takes at most twice what it takes at 10,000. Exit 1 if it is missed. The bar
+is not checked unless both sizes were run.
 """
 
 import argparse
@@ -40,7 +40,7 @@ from hachi import Companion
 PER_PERSON, EXPIRING, WARM_UP, AT_ONCE = 200, 100, 50, 40
 SLOWER, SMALL, LARGE = 2.0, 10_000, 100_000
 _WORLD = json.loads((Path(__file__).parent / "data/scale_world.json").read_text(encoding="utf-8"))
-"""Names, words, and forms of a fact with the question about it."""
+"""Names, words, and templates of a fact with its question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Fact:
 
 
 def told(person: int, count: int, seed: int = 1) -> Iterator[Fact]:
-    """`count` different facts of a person; the same seed gives the same ones."""
+    """Yield `count` different facts of a person; the same seed gives the same facts."""
     rng, known = random.Random(f"{seed}/{person}"), set[str]()
     while len(known) < count:
         a, b = rng.sample(_WORLD["names"], 2)
@@ -71,7 +71,7 @@ def people(size: int) -> int:
 
 
 def questions(size: int, count: int) -> list[Fact]:
-    """Facts of that world, spread over its people, each with its question."""
+    """Return facts of that world, spread over its people, each with its question."""
     rng = random.Random(3)
     chosen = [rng.randrange(people(size)) for _ in range(count)]
     return [rng.choice(list(told(person, min(PER_PERSON, size)))) for person in chosen]
@@ -83,7 +83,8 @@ def new_facts(size: int, count: int) -> list[Fact]:
 
 
 async def measure(size: int, searches: int, remembers: int, readers: Sequence[int] = ()) -> dict[str, Any]:
-    """Milliseconds where the name says p50 or p95, else seconds, megabytes or a share."""
+    """Return the figures: names with p50 or p95 are milliseconds; others are seconds, megabytes or a
+    share."""
     now = datetime(2026, 11, 21, 9, tzinfo=UTC)
     async with new_companion({}, clock=lambda: now) as pet:
         started = time.perf_counter()
@@ -121,7 +122,8 @@ async def measure(size: int, searches: int, remembers: int, readers: Sequence[in
 
 
 async def of_reader(pet: Companion, lines: int) -> dict[str, float]:
-    """Milliseconds of searches of a person with so many lines: the first, one after a write, any other."""
+    """Return the milliseconds of searches of a person with `lines` messages: the first, one after a write,
+    any other."""
     facts, names = list(told(lines, lines, seed=7)), ("first_p50", "after_write_p50", "search_p50")
     sent = [{"author": "Ana", "text": fact.text, "sent_at": "2026-11-01T09:00Z"} for fact in facts]
     took: dict[str, list[float]] = {name: [] for name in names}
@@ -140,7 +142,7 @@ async def of_reader(pet: Companion, lines: int) -> dict[str, float]:
 async def percentiles(
     name: str, act: Callable[[Fact], Awaitable[None]], over: Sequence[Fact]
 ) -> dict[str, float]:
-    """Milliseconds of each but the first ones, which warm up."""
+    """Return the p50 and p95 of the calls in milliseconds, without the first ones, which warm up."""
     took = []
     for fact in over:
         started = time.perf_counter()
@@ -151,31 +153,31 @@ async def percentiles(
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What was measured, and where; what people do is assumed."""
+    """Measured costs, with where they were measured, and assumptions about what people do."""
 
-    process_ms: float = 34.0  # processor a turn: serve.py --users 30 --turns 900 --facts 300, on PostgreSQL
-    database_ms: float = 9.5  # processor of PostgreSQL 15 in the same run
+    process_ms: float = 34.0  # CPU time a turn: serve.py --users 30 --turns 900 --facts 300, on PostgreSQL
+    database_ms: float = 9.5  # CPU time of PostgreSQL 15 a turn, in the same run
     index_ms: float = 13.4  # a search on Qdrant 1.19 with 300,000 points of 3,000 owners
-    searches: float = 1.5  # a turn, what a new fact is compared with included
-    row_bytes: float = 5_500  # what a turn leaves in PostgreSQL, without its trace; with it 25,000
+    searches: float = 1.5  # a turn, including those that compare a new fact with others
+    row_bytes: float = 5_500  # what a turn adds to PostgreSQL without its trace; with it 25,000
     vector_bytes: float = 2 * 1_024  # a vector in PostgreSQL, of 1,024 dimensions
-    point_bytes: float = 6_700  # a point in the memory of that Qdrant: 2.0 GB for 300,000
-    points: float = 2.3  # that a turn leaves: two messages, and a fact in every third
-    turns_a_day: float = 3.0  # a person, over all days
-    busiest: float = 3.0  # the busiest hour, as times of the mean
-    days: int = 365  # that the transcript goes back
+    point_bytes: float = 6_700  # a point in the memory of that Qdrant server: 2.0 GB for 300,000
+    points: float = 2.3  # added by a turn: two messages, and a fact in every third turn
+    turns_a_day: float = 3.0  # a person, averaged over all days
+    busiest: float = 3.0  # turns of the busiest hour, relative to the mean
+    days: int = 365  # days of transcript that are stored
 
 
 COSTS = Costs()
 BUSY = 0.6
-"""The most that a part is used in the busiest hour."""
+"""The greatest share of a part's capacity that is used in the busiest hour."""
 CORES, TERABYTES, GIGABYTES = 16, 8, 256
-"""Of one PostgreSQL: cores and disk; of one Qdrant node: memory."""
+"""Cores and disk of one PostgreSQL server; memory of one Qdrant node."""
 
 
 def needs(people: int) -> dict[str, float]:
-    """What so many people need in the busiest hour: turns a second, processes of a core each, shards (each a
-    PostgreSQL of its own), Qdrant nodes; and the people whom one of each bears."""
+    """Return what `people` need in the busiest hour: turns a second, processes of one core each, shards (each
+    its own PostgreSQL), Qdrant nodes; and how many people one of each can serve."""
     costs, turns = COSTS, COSTS.turns_a_day * COSTS.busiest / 86_400
     kept = costs.turns_a_day * costs.days
     bears = {
@@ -197,8 +199,8 @@ def needs(people: int) -> dict[str, float]:
 
 
 def added(turns_a_second: float, processes: int, seconds: float = 300) -> dict[str, float]:
-    """Milliseconds that turns wait and are worked on beside the model, in a simulated busiest hour: each
-    passes a process, then a core of PostgreSQL, then one of Qdrant, in the order of arrival."""
+    """Return the milliseconds that turns wait and work, without the model, in a simulated busiest hour. In
+    the order of arrival each uses a process, then a core of PostgreSQL, then a core of Qdrant."""
     rng, now, took = random.Random(1), 0.0, []
     stations = (
         ([0.0] * processes, COSTS.process_ms),
@@ -216,7 +218,7 @@ def added(turns_a_second: float, processes: int, seconds: float = 300) -> dict[s
 
 
 def installation(people: int) -> dict[str, float]:
-    """What so many people need, and how one shard of it does in the busiest hour."""
+    """Return what `people` need, and how one shard of it performs in the busiest hour."""
     found = needs(people)
     shards = found["postgresql"]
     turns = found["turns_a_second"] / shards
@@ -224,7 +226,7 @@ def installation(people: int) -> dict[str, float]:
 
 
 def slower_with_size(rows: dict[int, dict[str, float]]) -> float | None:
-    """How much longer a search takes in the large world than in the small one."""
+    """Return how many times as long a search takes in the large world as in the small one."""
     if not {SMALL, LARGE} <= rows.keys():
         return None
     return rows[LARGE]["search_p50"] / rows[SMALL]["search_p50"]

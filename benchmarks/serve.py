@@ -1,16 +1,16 @@
-"""What does `hachi serve` add to a turn, with many people talking at once?
+"""Measure what `hachi serve` adds to a turn, with many people talking at once.
 
     python benchmarks/serve.py [--users N] [--turns N] [--seconds S] [--facts N] [--processes N] [--json]
 
-Real servers on 127.0.0.1, each a process with a scripted model that takes a second for its answer; each
-user asks again as soon as they are answered, for `--turns` turns in all, of one server after the other.
-Added is what a turn takes beyond the model's time, seen from the client. Processor time is counted from a
-first turn on, which loads libraries. What the servers hold is looked at after it and after each tenth of
-the turns; with 10,000 and more that says whether it grows with what was said. With `--facts`, so many of
-the turns tell a fact, which the model asks to remember; at the end each is to be there once. The statements
-are those on the main database, consolidation included; with several `--processes` on the PostgreSQL that
-DATABASE_URL names they should be no more than with one.
-Exit 1 where a request failed, or a fact is missing or there twice.
+The servers are real, on 127.0.0.1, each a process with a scripted model that takes a second for its answer.
+Each user asks again as soon as they have the answer, for `--turns` turns in all, and uses the servers in
+turn. "Added" is the time of a turn without the model's, seen from the client. CPU time is counted after a
+first turn, which loads libraries. Memory is measured after that turn and after each tenth of the turns; with
+10,000 turns and more that shows whether it grows with the number of messages. With `--facts`, that many turns
+state a fact, which the model asks to remember; at the end each must be stored exactly once. Statements are
+those on the main database, including consolidation; with several `--processes` on the PostgreSQL of
+DATABASE_URL there should be no more than with one. Exit 1 if a request failed, or a fact is missing or stored
+twice.
 """
 
 import argparse
@@ -40,12 +40,13 @@ from hachi import Companion, Settings
 
 KEEP = "Please remember: "
 LOOKS = 10
-"""How often it is looked at what the servers hold."""
+"""How often the servers' memory is measured."""
 ANSWER, SUMMARY = {"message": "I see.", "memories": []}, {"summary": "They talked about numbers."}
 
 
 class Slow(Scripted):
-    """Takes its time, asks to remember what begins with `KEEP`, and says the same."""
+    """A model that waits, then asks to remember the text after `KEEP`, if there is any, and gives a fixed
+    answer."""
 
     def __init__(self, seconds: float, answer: dict[str, Any]) -> None:
         super().__init__(partial(_said, answer))
@@ -65,7 +66,8 @@ def _said(answer: dict[str, Any], _system: str, items: list[Any], _tools: list[A
 
 
 async def serve(home: Path, seconds: float) -> None:
-    """One server: prints its address, what it holds whenever it reads a line, and at the end its work."""
+    """Run one server. It prints its address, its memory whenever it reads a line, and its statistics at the
+    end."""
     settings = Settings.load(home=home, embedder="bundled", http_rate=0)
     statements = 0
 
@@ -99,17 +101,17 @@ class Server:
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def read(self) -> Any:
-        """The next line that it prints."""
+        """Return the next line that the process prints."""
         assert self._process.stdout is not None
         return json.loads(self._process.stdout.readline())
 
     def ask(self, line: str = "look") -> Any:
-        """What it answers; to an empty line with its work."""
+        """Return the answer to a line; to an empty line it is the statistics."""
         print(line, file=self._process.stdin, flush=True)
         return self.read()
 
     def end(self) -> Any:
-        """End it, and return its work."""
+        """End the process, and return its statistics."""
         with self._process:
             return self.ask("")
 
@@ -117,8 +119,8 @@ class Server:
 async def measure(
     users: int, turns: int, seconds: float, facts: int = 0, processes: int = 1
 ) -> tuple[dict[str, Any], list[str]]:
-    """The figures, and what went wrong. The client runs in this process, so that its work is not taken for
-    the servers'."""
+    """Return the figures and the errors. The client runs in this process, so that its CPU time is not counted
+    as the servers'."""
     with tempfile.TemporaryDirectory() as home:
         servers = [Server(home, seconds) for _ in range(processes)]
         urls = [server.read() for server in servers]
@@ -157,7 +159,7 @@ async def measure(
 
 
 def tells(turn: int, turns: int, facts: int) -> bool:
-    """Whether this turn tells a fact: `facts` of them do, evenly."""
+    """Return whether this turn states a fact; `facts` of the turns do, evenly spread."""
     return (turn + 1) * facts // turns > turn * facts // turns
 
 
@@ -168,7 +170,7 @@ def fact_of(turn: int) -> str:
 async def talk(
     urls: Sequence[str], users: int, turns: int, facts: int, look: Callable[[], None]
 ) -> tuple[list[tuple[float, int]], list[str]]:
-    """How long each turn took, with the calls of the model in it; and what went wrong. `look` is called
+    """Return how long each turn took with the number of its model calls, and the errors. `look` is called
     after the first turn of each server, and after each tenth of the others."""
     took: list[tuple[float, int]] = []
     errors: list[str] = []
@@ -197,14 +199,14 @@ async def talk(
                     look()
 
         for url in urls:
-            await ask(url, "nobody", "Hello")  # the model's library is loaded at the first turn
+            await ask(url, "nobody", "Hello")  # the model's library is loaded in the first turn
         look()
         await asyncio.gather(*map(one, range(users)))
     return took, errors
 
 
 def resident() -> int:
-    """Bytes of this process in memory; 0 where the system does not tell."""
+    """Return the bytes of this process in memory; 0 if the system does not report them."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
     except OSError:

@@ -1,12 +1,11 @@
-"""How long does a person wait for a command, and for the first prompt and answer of a chat?
+"""Measure how long a person waits for a command, and for the first prompt and answer of a chat.
 
     python benchmarks/start.py [--runs N] [--bar NAME=SECONDS ...] [--json]
 
-Each command is run as a process of its own on a small home without a server or a token, with modules that
-Python has compiled, as an installation has them; of some runs the fastest counts, since everything else is
-the machine. Beside the wall's seconds stand those of the processor, which are the same on a busy machine.
-`memories add` runs on the server of DATABASE_URL where one is set.
-Exit 1 where a bar is missed.
+Each command runs as its own process on a small data folder, without a server or a token, and with compiled
+modules as in an installation. The fastest of several runs counts, since slower ones measure the machine. It
+reports wall time and CPU time; the latter is the same on a busy machine. `memories add` uses the database of
+DATABASE_URL if that is set. Exit 1 if a bar is missed.
 """
 
 import os
@@ -33,11 +32,11 @@ BARS = {
 }
 ON_A_SERVER = {"memories add 'Ana skis.' --user ana": 1.0}
 LONGEST = 60.0
-"""Seconds after which a prompt or an answer is no longer waited for."""
+"""Seconds after which a prompt or an answer is no longer awaited."""
 
 
 def command_seconds(arguments: str, environment: dict[str, str]) -> tuple[float, float]:
-    """Return the seconds of the wall and of the processor until the command has ended."""
+    """Return the wall time and the CPU time of the command, in seconds."""
     began = time.perf_counter()
     quiet = subprocess.DEVNULL
     process = subprocess.Popen([*HACHI, *shlex.split(arguments)], env=environment, stdout=quiet, stderr=quiet)
@@ -48,8 +47,8 @@ def command_seconds(arguments: str, environment: dict[str, str]) -> tuple[float,
 
 
 def chat_seconds(arguments: str, environment: dict[str, str]) -> tuple[float, float]:
-    """Return the seconds of the wall until the first prompt, or until the answer to a line that was typed at
-    once, at a terminal; and those of the processor until the end."""
+    """Return two times in seconds. The first is wall time until the first prompt, or until the answer to a
+    line that was typed at once, at a terminal. The second is CPU time until the end."""
     command, _, awaited = arguments.partition(", first ")
     ours, theirs = pty.openpty()
     began = time.perf_counter()
@@ -67,7 +66,7 @@ def chat_seconds(arguments: str, environment: dict[str, str]) -> tuple[float, fl
 
 
 def _ended(process: "subprocess.Popen[bytes]") -> float:
-    """Wait for the end of the process and return the seconds of the processor that it has used."""
+    """Wait for the end of the process and return its CPU time in seconds."""
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     return used.ru_utime + used.ru_stime

@@ -1,18 +1,17 @@
-"""What does a turn cost, beside waiting for the model?
+"""Measure what a turn costs besides waiting for the model.
 
     python benchmarks/turn.py [--turns N] [--bar NAME=NUMBER ...] [--json]
 
-The same scripted model and the same tools are run one after the other: by the Agents SDK's loop alone, and by
-Hachi, with transcript, context, reply and queue around it. The script searches, remembers and answers in
-three calls; its answers are scripted, so the figure says nothing of a real model. The ratio that counts is
-to the bare loop with the same tools at work on a memory of the same size. Then the same turns with the
-recording of traces on and off. All of this is processor time, which includes the threads that write and
-leaves out what else the machine does.
+The same scripted model and the same tools are run alternately by the Agents SDK's loop alone, and by Hachi,
+which adds transcript, context, reply and queue. The script searches, remembers and answers in three calls;
+the figures say nothing about a real model. The main ratio is to the bare loop with the same tools on a memory
+of the same size. A second comparison runs the same turns with and without the recording of traces. All of
+this is CPU time, which includes the threads that write and excludes other programs.
 
-Then the SQL statements, writing transactions and round trips of a turn by its steps, on SQLite and, where
-DATABASE_URL names a migrated and empty database, on PostgreSQL: without traces, which are written in batches,
-and with the consolidation of the conversation after the reply. Exit 1 where one of `BARS`, or of `--bar`, is
-missed.
+It also counts the SQL statements, writing transactions and round trips of each step of a turn. It does so on
+SQLite, and on PostgreSQL if DATABASE_URL names a migrated and empty database. Traces, which are written in
+batches, are not counted; the consolidation of the conversation after the reply is. Exit 1 if one of `BARS`,
+or of `--bar`, is missed.
 """
 
 import asyncio
@@ -51,18 +50,18 @@ BARS = {
 }
 COUNTED = ("statements", "transactions", "round_trips")
 STEPS = ("receive", "build_context", "store")
-"""Functions of a turn that ask the database."""
+"""Functions of a turn that query the database."""
 TOOLS_STEP, AFTER = "tools, and what runs beside them", "after"
 FACTS = 200
 WARM_UP = 5
 SAME_TOOLS, WHOLE_TURN = "bare loop, the same tools", "hachi"
 SETTLED = "hachi, with its after-turn work"
 LOT = 10
-"""Turns whose traces are written together; under load they are more."""
+"""Turns whose traces are written together; under load there are more."""
 
 
 def script() -> Scripted:
-    """Searches, remembers, answers; over and over, with ids of its own."""
+    """Return a model that searches, remembers and answers in a cycle, with ids of its own."""
     calls = count()
 
     def answer(*_: Any) -> Any:
@@ -79,7 +78,7 @@ def script() -> Scripted:
 
 @asynccontextmanager
 async def furnished(*users: str, **settings: Any) -> AsyncIterator[Companion]:
-    """A companion with facts of these people."""
+    """Yield a companion with facts of these people."""
     async with new_companion(settings, model=script()) as pet:
         for user in users:
             for n in range(FACTS):
@@ -89,7 +88,7 @@ async def furnished(*users: str, **settings: Any) -> AsyncIterator[Companion]:
 
 
 def bare_loop(pet: Companion) -> Callable[[str], Awaitable[None]]:
-    """The SDK's loop with the five tools at work on the companion's own memory, and nothing else."""
+    """Return the SDK's loop with the five tools on the companion's memory, and nothing else."""
 
     def tool(one: Tool) -> FunctionTool:
         async def invoke(_context: Any, written: str) -> str:
@@ -109,8 +108,8 @@ def bare_loop(pet: Companion) -> Callable[[str], Awaitable[None]]:
 
 
 async def keep_exchange(pet: Companion, user: str, said: str, answered: str) -> None:
-    """Store a message and its reply for a person whose turns Hachi does not run, so that the tools search as
-    much for both: the messages are most of what a search finds."""
+    """Store a message and its reply for a person whose turns Hachi does not run. Messages are most of what a
+    search reads, so this makes the tools search as much in both loops."""
     lines = {"user": (user, said), "assistant": ("hachi", answered)}
     told = [
         {"role": role, "author": author, "text": text, "sent_at": pet.clock()}
@@ -121,7 +120,7 @@ async def keep_exchange(pet: Companion, user: str, said: str, answered: str) -> 
 
 
 async def compare(turns: int) -> dict[str, float]:
-    """Median seconds of a turn, both taking turns with each other."""
+    """Return the median seconds of a turn for both loops, which take turns with each other."""
     times: dict[str, list[float]] = defaultdict(list)
     async with furnished("ana", "bare") as pet:
         bare = bare_loop(pet)
@@ -131,7 +130,7 @@ async def compare(turns: int) -> dict[str, float]:
                 began = time.process_time()
                 await step
                 spent.append(time.process_time() - began)
-                await pet.admin.catch_up()  # what one has stored is not indexed on the other's account
+                await pet.admin.catch_up()  # so that neither loop indexes what the other stored
             await keep_exchange(pet, "bare", f"turn {n}", f"Number {n}, then.")
             if n >= WARM_UP:
                 times[SAME_TOOLS].append(spent[0])
@@ -141,8 +140,8 @@ async def compare(turns: int) -> dict[str, float]:
 
 
 async def recording_cost(turns: int) -> float:
-    """How many times what a turn costs without recording it costs with it, written."""
-    recorder.PAUSE = 3600.0  # here it is said below when traces are written
+    """Return the cost of a turn with recording and writing its trace, relative to one without."""
+    recorder.PAUSE = 3600.0  # traces are written when the code below says so
     async with AsyncExitStack() as closing:
         pets = {on: await closing.enter_async_context(furnished("ana", traces=on)) for on in (False, True)}
         spent = {False: 0.0, True: 0.0}
@@ -151,15 +150,15 @@ async def recording_cost(turns: int) -> float:
                 began = time.process_time()
                 await pets[on].respond(f"turn {n}", user="ana")
                 await (await pets[on].runtime()).worker.settle()
-                if n % LOT == LOT - 1:  # the first time also those of furnishing, which are not counted
+                if n % LOT == LOT - 1:  # the first time includes the setup's traces, not counted
                     await pets[on].components.recorder.flush()
                 spent[on] += (time.process_time() - began) * (n >= LOT)
     return spent[True] / spent[False]
 
 
 async def statements(turns: int, url: str | None = None) -> dict[str, dict[str, float]]:
-    """Of each step of a turn: the median number of statements, of writing transactions and of round trips.
-    PostgreSQL is told where a transaction begins and ends, which are round trips too."""
+    """Return the median number of statements, writing transactions and round trips of each step of a turn. On
+    PostgreSQL the begin and end of a transaction are round trips too."""
     counted: dict[str, list[Counter[str]]] = defaultdict(list)
     other = TOOLS_STEP
 
@@ -189,7 +188,7 @@ async def statements(turns: int, url: str | None = None) -> dict[str, dict[str, 
 
 
 def step_here() -> str:
-    """The step of the turn that runs this statement; empty outside of them."""
+    """Return the step of the turn that runs this statement; empty outside of the steps."""
     frame = getattr(getcurrent().parent, "gr_frame", None) or sys._getframe()
     step = ""
     while frame:
@@ -201,7 +200,7 @@ def step_here() -> str:
 
 
 def measure(turns: int) -> dict[str, Any]:
-    """All figures; bars are held against those of the same name."""
+    """Return all figures. A bar applies to the figure of the same name."""
     times, recording = asyncio.run(compare(turns)), asyncio.run(recording_cost(turns))
     databases = {"sqlite": None, "postgresql": os.environ.get("DATABASE_URL")}
     found = {

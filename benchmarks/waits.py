@@ -1,11 +1,11 @@
-"""How long does what one person asks hold up everybody else?
+"""Measure how long one person's request holds up everybody else.
 
     python benchmarks/waits.py [--scale 0.1] [--only WORD] [--json] [--bar NAME=NUMBER]
 
-Each act runs in a home of its own, beside a task that ticks every two milliseconds. `waits` is its longest
-wait in milliseconds, `busy` the most that the event loop worked between two ticks, whatever else the machine
-does. Bars: `busy` at most 40: work is handed on every 20, and a single statement may follow. Exit 1 where
-one is missed.
+Each act runs in its own data folder, next to a task that ticks every two milliseconds. `waits` is the longest
+time between two ticks in milliseconds. `busy` is the most CPU time of the event loop between two ticks, which
+other programs do not change. The bar of `busy` is 40: work yields every 20, and a single statement may
+follow. Exit 1 if a bar is missed.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ BAR, TICK = 40.0, 0.002
 WHEN = "2026-03-01T09:00:00+00:00"
 Act = Callable[[], Awaitable[Any]]
 Prepare = Callable[[Companion, int], Awaitable[Act]]
-"""Makes what an act of this size needs, and returns the act."""
+"""Prepares the data for an act of this size, and returns the act."""
 ACTS: dict[str, tuple[int, Prepare]] = {}
 
 
@@ -59,7 +59,7 @@ async def said(pet: Companion, messages: Sequence[Mapping[str, Any]], **more: An
 
 
 def asked(pet: Companion) -> httpx.AsyncClient:
-    """A client of the HTTP API and the console, in this process."""
+    """Return a client of the HTTP API and the console, in this process."""
     served = beside(
         app(pet, pet.settings, loopback=True, console=True), console(pet, person="ana", loopback=True)
     )
@@ -137,8 +137,8 @@ async def _(pet: Companion, size: int) -> Act:
 
 
 async def longest_wait(run: Act) -> dict[str, float]:
-    """Milliseconds: the longest time between two ticks while it runs, the processor's part of one, and how
-    long it takes."""
+    """Return milliseconds: the longest time between two ticks while the act runs, the most CPU time between
+    two, and how long the act takes."""
     waits = busy = 0.0
 
     async def tick() -> None:

@@ -1,4 +1,5 @@
-"""What tests of several packages share: the clock, a companion in a folder of its own, a model's server."""
+"""What tests of several packages share: the clock, a companion in its own folder, a scripted model's
+server."""
 
 from __future__ import annotations
 
@@ -36,7 +37,8 @@ SETTINGS = ("HACHI_", "OPENAI_", "QDRANT_", "DATABASE_URL", "DISCORD_", "SLACK_"
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_authorities(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A client reads some 150 certificates when it is made, 20 ms, and trusts them; here it needs none."""
+    """Let HTTP clients load no certificates. Each would read some 150, which takes 20 ms, and tests need
+    none."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("SSL_CERT_FILE", raising=False)
         patch.setenv("SSL_CERT_DIR", str(tmp_path_factory.mktemp("authorities")))
@@ -44,8 +46,8 @@ def _no_authorities(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 class Connections:
-    """Notes where a task takes a second connection of one database while it has one: when all tasks do, each
-    waits for the others."""
+    """Records tasks that take a second connection of a database while they have one. If all tasks did, they
+    would wait for each other."""
 
     def __init__(self) -> None:
         self.second: list[str] = []
@@ -55,9 +57,9 @@ class Connections:
         from sqlalchemy import event
 
         def taken(_: Any, record: Any, __: Any) -> None:
-            with suppress(RuntimeError):  # no event loop
+            with suppress(RuntimeError):  # raised without an event loop
                 mine = (engine, asyncio.current_task())
-                self._taken.pop(record, None)  # it is told twice of one that the server has closed
+                self._taken.pop(record, None)  # reported twice if the server closed it
                 if mine in self._taken.values():
                     self.second.append(_stack_of_the_task())
                 self._taken[record] = mine
@@ -71,7 +73,8 @@ class Connections:
 
 
 def _stack_of_the_task() -> str:
-    """SQLAlchemy calls its drivers in a greenlet, whose own stack says little."""
+    """Return the task's stack. SQLAlchemy calls its drivers in a greenlet, whose own stack does not show the
+    caller."""
     import greenlet
 
     outside = greenlet.getcurrent().parent
@@ -91,13 +94,14 @@ def _one_connection_at_a_time(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture
 def several_connections() -> None:
-    """For a test that needs several itself."""
+    """Allow several connections in a test that needs them."""
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _statements_compiled_once() -> Iterator[None]:
-    """An engine compiles each statement once, some 40 ms for those of a turn; here all engines of a kind
-    share what is compiled. It depends on the kind and the server, which are the same in all tests."""
+    """Share compiled statements between all engines of a kind. Each engine would compile those of a turn
+    itself, some 40 ms. The result depends only on the kind and the server, which are the same in all
+    tests."""
     from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
 
     from memory.sql.engine import connecting as engine
@@ -121,7 +125,7 @@ def _statements_compiled_once() -> Iterator[None]:
 
 
 def _forget_settings(patch: pytest.MonkeyPatch) -> None:
-    """What is set outside must not reach the tests."""
+    """Keep environment variables out of the tests."""
     patch.setattr("agent.settings.user_data_path", lambda name: Path("/nowhere") / name)
     for name in [name for name in os.environ if name.startswith(SETTINGS)]:
         patch.delenv(name)
@@ -138,8 +142,8 @@ LIBRARIES = (
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """What is imported and collected, two million objects, is never garbage: looking through it again and
-    again takes a third of the collection's time and a tenth of the tests'. Libraries are imported first."""
+    """Exempt the two million objects that are imported and collected from garbage collection. Scanning them
+    takes a third of the collection's time and a tenth of the tests'. Libraries are imported first."""
     gc.disable()
     if is_xdist_controller(session):
         return
@@ -149,7 +153,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
                 import_module(name)
     from hypothesis import settings
 
-    settings.register_profile("untimed", deadline=None)  # a busy machine is no fault
+    settings.register_profile("untimed", deadline=None)  # a slow machine must not fail a test
     settings.load_profile("untimed")
 
 
@@ -171,7 +175,7 @@ def clock(hachi_clock: FixedClock) -> FixedClock:
 
 @pytest.fixture(scope="session")
 def empty_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data folder in which nothing has been said yet. Making one takes longer than copying it."""
+    """A data folder without messages. Copying it is faster than creating one."""
     from hachi import Companion, Settings
 
     folder = tmp_path_factory.mktemp("empty") / "home"
@@ -194,7 +198,7 @@ def home(tmp_path: Path, empty_home: Path) -> Path:
 
 @pytest.fixture
 def rows(home: Path) -> Callable[..., list[dict[str, Any]]]:
-    """`rows(sql, *values)`: what another process would read in the database now."""
+    """`rows(sql, *values)`: what another process would now read from the database."""
 
     def query(sql: str, *values: Any) -> list[dict[str, Any]]:
         with closing(sqlite3.connect(home / "hachi.db", timeout=15)) as connection:
@@ -207,7 +211,7 @@ def rows(home: Path) -> Callable[..., list[dict[str, Any]]]:
 
 @pytest.fixture
 def end_claims(rows: Callable[..., list[dict[str, Any]]]) -> Callable[[], object]:
-    """`end_claims()`: as if no process had renewed its claims of jobs for longer than they last."""
+    """`end_claims()`: let the claims of jobs expire, as if no process had renewed them."""
     return lambda: rows("UPDATE work SET due_at = '2000-01-01 00:00:00.000000' WHERE claimed_by IS NOT NULL")
 
 
@@ -221,7 +225,7 @@ async def server() -> AsyncIterator[ScriptedServer]:
 
 @pytest.fixture
 def light_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The bundled embedder itself, loaded once."""
+    """The bundled embedder, loaded once for all tests."""
     from command import load_bundled_once
 
     from memory.index.embedders import bundled
@@ -233,10 +237,10 @@ def light_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
 async def open_pet(
     home: Path, clock: FixedClock, light_embedder: None, server: ScriptedServer
 ) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
-    """`await open_pet(given=…, **settings)`: a companion in `home`, closed when the test ends; `given`
-    is a model that answers instead of the one the settings name, `consolidating` one that
-    consolidates. Without `periodic_jobs` unless it is asked for. The model's server outlives
-    it: a companion that closes finishes what it is doing, and would retry for seconds without it."""
+    """`await open_pet(given=…, **settings)`: a companion in `home`, closed when the test ends. `given` is a
+    model that replaces the one in the settings; `consolidating` is one that consolidates. `periodic_jobs` is
+    off by default. The model's server is closed after the companion, which finishes its work first and would
+    retry for seconds without it."""
     from hachi import Companion, Settings
 
     async with AsyncExitStack() as closing:

@@ -17,7 +17,7 @@ from tools.proposed_call import Confirm
 
 @dataclass(slots=True)
 class TurnContext:
-    """The context of one turn. Its lists collect what the tools did."""
+    """The context of one turn. Its lists collect the results of the tools."""
 
     user: str | None
     place: Place
@@ -33,32 +33,32 @@ class TurnContext:
     knowledge_characters: int = 4_000
     """Characters of documents that one search may return."""
     rendered: frozenset[str] = frozenset()
-    """The prompt's own sentences (see `prompts.echo`), which never become memories."""
+    """Sentences of the prompt itself (see `prompts.echo`), which never become memories."""
     zone: tzinfo = UTC
     """The person's time zone; UTC until they name one."""
     readable: Audience | None = None
-    """What searches in memory may read where that is more than `audience`."""
+    """What searches in memory may read, if that is more than `audience`."""
     searches: list[Sequence[Hit]] = field(default_factory=list)
     """The hits of each search, in order."""
     lists: list[Sequence[Hit]] = field(default_factory=list)
     """The hits of each list of the newest."""
     decisions: list[Decision] = field(default_factory=list)
     unasked: bool = False
-    """Whether no message began the turn: then tools only read, and the model may stay silent."""
+    """Whether the turn began without a message. Then tools only read, and the model may stay silent."""
     confirm: Confirm | None = None
-    """Asks the person about a call that changes something; None: no such tool is offered."""
+    """Asks the person about a call that changes something. None: no such tool is offered."""
     asked_again: set[tuple[str, str]] = field(default_factory=set)
-    """(id, new text) of each replacement that was questioned once."""
+    """(id, new text) of each replacement that was already questioned."""
 
     @property
     def audience(self) -> Audience:
-        """Return who reads: in private, the person and everybody's; in a place, the place, those around it
-        and everybody's; nothing for an anonymous person."""
+        """Return who reads. In private: what belongs to the person and to everybody. In a place: what belongs
+        to the place, to those around it and to everybody. An anonymous person reads nothing."""
         return Audience.of(self.user, self.place)
 
     @property
     def reader(self) -> Reader:
-        """Return who searches, with what they have seen in this turn."""
+        """Return who searches, with what they have read in this turn."""
         readable = self.readable or self.audience
         return Reader(
             self.recall, readable, self.zone, self.shown, self.message_id, self.searches, self.lists
@@ -71,7 +71,7 @@ class TurnContext:
 
     @property
     def hits(self) -> tuple[Hit, ...]:
-        """Return each hit once, without the messages around it; lists count only in a turn without a
+        """Return each hit once, without the messages around it. Lists count only if the turn has no
         search."""
         hits = (hit for hits in self.searches or self.lists for hit in hits if hit.score)
         return tuple({hit.id: hit for hit in hits}.values())

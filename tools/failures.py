@@ -6,4 +6,4 @@ class TryAgain(Exception):
 
 
 class ToolFailed(Exception):
-    """The call was right and failed; trying again will not help."""
+    """The call was right but failed; trying again will not help."""

@@ -12,11 +12,11 @@ from tools.lookup import SEEN, cut
 from tools.memories import without_default
 
 LONGEST_LINE = 300
-"""Characters of a title, or of the headings above a passage."""
+"""Most characters of a title, or of the headings above a passage."""
 ROOM_FOR_MARK = 30
-"""Characters of the mark at the end of a cut passage."""
+"""Characters reserved for the mark at the end of a cut passage."""
 SHORTEST = 200
-"""Characters of the best passage that are shown however small the budget: a name alone answers nothing."""
+"""Least characters of the best passage, however small the budget is: a name alone answers nothing."""
 
 
 async def search_knowledge(
@@ -41,7 +41,7 @@ async def search_knowledge(
 
 
 async def _why_nothing(turn: TurnContext) -> str:
-    """Say why nothing was found. Unreadable documents count as absent, so that their existence does not
+    """Say why there are no hits. Unreadable documents count as absent, so that their existence does not
     leak."""
     if await turn.knowledge.documents(turn.audience):
         return "nothing in the documents bears on this"
@@ -53,7 +53,7 @@ def _passage(chunk: Chunk, name: str) -> dict[str, Any]:
 
 
 def _that_fit(passages: list[dict[str, Any]], characters: int) -> list[dict[str, Any]]:
-    """Return the best passages that fit whole; the first is always there, cut if need be."""
+    """Return the best passages that fit whole. The first is always included, cut if necessary."""
     first, *others = passages
     about = len(first["source"]) + len(first["title"]) + len(first["heading"])
     first["text"] = cut(first["text"], max(SHORTEST, characters - about) - ROOM_FOR_MARK)

@@ -1,4 +1,4 @@
-"""Searches memory for a model, and cuts the hits to what it is shown."""
+"""Search memory for a model, and cut the hits to the size that it may read."""
 
 from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
@@ -19,20 +19,20 @@ from memory.text.short_ids import short_ids
 from tools.failures import TryAgain
 
 LONGEST_HIT = 1_500
-"""Characters of one hit that the model is shown."""
+"""Most characters of one hit in a result."""
 LONGEST_CONTEXT = 120
-"""Characters of a message beside a hit."""
+"""Most characters of a message around a hit."""
 LONGEST_RESULT = 4_000
-"""Characters of one result, unless the `limit` asks for more."""
+"""Most characters of one result, unless the `limit` asks for more."""
 FOR_EACH = 100
 """Characters that a result may have for each item of its `limit`."""
 Entry = dict[str, Any] | list[str]
-"""A fact or summary, or an excerpt."""
+"""A fact or summary; or an excerpt, as a list of lines."""
 
 NEWEST_SHOWN = 10
-"""How many of the newest a search without hits shows."""
+"""How many of the newest facts a search without hits returns."""
 BESIDE = timedelta(days=1)
-"""Searched before and after a day that a model names: it was another day where somebody else spoke."""
+"""Margin before and after a day in a query, since the day may differ in another speaker's time zone."""
 
 MORE = "{count} more; search again for them, or with a higher limit"
 NOTHING = "nothing was found"
@@ -44,22 +44,22 @@ NEWEST_ONLY = "older messages and facts may be missing"
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Who searches, and what they have seen in this turn."""
+    """Who searches, and what they have read in this turn."""
 
     recall: Recall
     audience: Audience
     zone: tzinfo = UTC
     """The zone of days in a query and of times in a result."""
     shown: frozenset[str] = frozenset()
-    """Ids of what the prompt holds."""
+    """Ids of the messages and facts in the prompt."""
     message_id: str | None = None
-    """The message that asks."""
+    """The message that began the turn."""
     searches: list[Sequence[Hit]] = field(default_factory=list)
-    """The hits of each earlier search. None is returned again."""
+    """The hits of each earlier search. No hit is returned twice."""
     lists: list[Sequence[Hit]] = field(default_factory=list)
     """The hits of each list of the newest."""
     message_ids: bool = False
-    """Whether messages come with their ids."""
+    """Whether results contain the ids of messages."""
 
     @property
     def visible_ids(self) -> frozenset[str]:
@@ -68,7 +68,7 @@ class Reader:
 
     @property
     def sees_anything(self) -> bool:
-        """Return whether the prompt or earlier results hold more than the message that asks."""
+        """Return whether the prompt or earlier results hold more than the message that began the turn."""
         return bool(self.visible_ids - {self.message_id})
 
     @property
@@ -88,8 +88,8 @@ async def find(
     author: str | None = None,
     kind: Kind | None = None,
 ) -> dict[str, Any]:
-    """Search memory, or list the newest without a query. `since` and `until` are days; TryAgain for anything
-    else. A search without hits returns the newest under `newest`, once a turn."""
+    """Search memory, or list the newest without a query. `since` and `until` are days; anything else raises
+    TryAgain. A search without hits returns the newest under `newest`, but only once a turn."""
     recall, before = reader.recall, {hit.id for hit in reader.all_hits}
     found = await recall.look(
         query,
@@ -113,7 +113,7 @@ async def find(
         brought,
         known=bool(known) if asked else reader.sees_anything,
     )
-    if not (found.hits or known or reader.lists):  # once a turn: a second list would only go further back
+    if not (found.hits or known or reader.lists):  # only once: a second list would hold older ones
         beside = [hit.id for hit in reader.all_hits] + [*reader.shown]
         latest = await recall.search("", reader.audience, limit=NEWEST_SHOWN, exclude=beside)
         listed = await _shown(reader, latest, NEWEST_SHOWN, reader.lists, known=reader.sees_anything)
@@ -128,7 +128,7 @@ async def find(
 
 
 async def newest(reader: Reader, limit: int) -> dict[str, Any]:
-    """List the newest facts that the reader has not seen."""
+    """List the newest facts that the reader has not read."""
     before = {hit.id for hit in reader.all_hits}
     listed = await reader.recall.recent(reader.audience, limit, reader.visible_ids)
     result = await _shown(reader, listed, limit, reader.lists, known=reader.sees_anything)
@@ -137,12 +137,12 @@ async def newest(reader: Reader, limit: int) -> dict[str, Any]:
 
 
 def _note_shown(reader: Reader, before: Collection[str]) -> None:
-    """Note in the trace what the reader was shown besides these ids."""
+    """Record in the trace the ids that the reader was shown, except those in `before`."""
     note(given=[hit.id for hit in reader.all_hits if hit.id not in before])
 
 
 def _day(name: str, written: str | None, zone: tzinfo, after: timedelta) -> datetime | None:
-    """Return when the day begins in the person's zone, plus `after`. A time of day is ignored."""
+    """Return the start of the day in the person's zone, plus `after`. A time of day is ignored."""
     if written is None:
         return None
     try:
@@ -156,8 +156,8 @@ def _day(name: str, written: str | None, zone: tzinfo, after: timedelta) -> date
 async def _shown(
     reader: Reader, hits: Sequence[Hit], limit: int, brought: list[Sequence[Hit]], *, known: bool
 ) -> dict[str, Any]:
-    """Write the best new hits, as many as fit, with a note on the rest; `known` says whether the prompt holds
-    others. They are added to `brought`, and count as seen."""
+    """Write as many of the best new hits as fit, with a note on the rest. `known`: the prompt holds further
+    hits. The hits that were written are added to `brought`."""
     seen = reader.visible_ids
     new = [hit for hit in hits if hit.id not in seen]
     best = new[:limit]
@@ -204,8 +204,8 @@ def _hit(hit: Hit, ids: dict[str, str], tellers: Mapping[str, str], zone: tzinfo
 
 
 def _excerpt(excerpt: Excerpt, reader: Reader) -> Entry:
-    """Write an excerpt: the time of its first hit, its messages, and the time of each that begins another
-    day."""
+    """Write an excerpt: the time of its first hit, its messages, and the time of each message that begins
+    another day."""
     times = [line.message.sent_at.astimezone(reader.zone) for line in excerpt.lines]
     first = next(
         at for at, line in zip(times, excerpt.lines, strict=True) if line.message.id in excerpt.hit_ids
@@ -224,7 +224,8 @@ def _excerpt(excerpt: Excerpt, reader: Reader) -> Entry:
 
 
 def _lines(line: Line, excerpt: Excerpt, origin: str) -> list[str]:
-    """Of a line from another place or account the name says which."""
+    """Write the lines of a message. If it comes from another place or account, its author's name says
+    which."""
     message = line.message
     said = f" (in {one_line(origin)})" if origin else ""
     gap = ["…"] if message.id in excerpt.gaps else []
@@ -236,8 +237,8 @@ def _lines(line: Line, excerpt: Excerpt, origin: str) -> list[str]:
 
 
 def _texts(part: Hit | Excerpt, hits: Mapping[str, Hit], audience: Audience) -> list[Hit]:
-    """Return what the reader has read: a hit, or all messages of an excerpt (score 0 beside a hit), since an
-    answer may rest on those too."""
+    """Return what the reader has read: a hit, or all messages of an excerpt, since an answer may rest on
+    those too. Messages around a hit have score 0."""
     if isinstance(part, Hit):
         return [part]
     return [
@@ -255,10 +256,10 @@ def _size(entry: Entry) -> int:
 
 
 def moment(at: datetime, zone: tzinfo) -> str:
-    """Write ``Sat 12 Aug 2023 14:05`` by the person's clock, as the prompt writes "Now"."""
+    """Write ``Sat 12 Aug 2023 14:05`` in the person's zone, the format of "Now" in the prompt."""
     return f"{at.astimezone(zone):%a %d %b %Y %H:%M}"
 
 
 def cut(text: str, longest: int) -> str:
-    """Cut a text, so that one pasted page does not fill the prompt, and say how much is missing."""
+    """Cut a text and say how much is missing, so that one pasted page does not fill the prompt."""
     return text if len(text) <= longest else f"{text[:longest]} … ({len(text) - longest:,} more characters)"

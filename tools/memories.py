@@ -31,15 +31,15 @@ def _as_text(value: Any) -> Any:
 
 
 def without_default(schema: dict[str, Any]) -> None:
-    """Drop the default from an argument's schema: every request carries it."""
+    """Drop the default from an argument's schema, which every request contains."""
     schema.pop("default", None)
 
 
 MOST_TASKS = 50
 LONGEST_OLD = 200
-"""Characters of a fact that a model is shown before it replaces it."""
+"""Most characters of a fact that a model reads before it replaces it."""
 PAUSES = (0.5, 2.0)
-"""Seconds before a write is tried again, while the database is busy or away."""
+"""Seconds between attempts to write, while the database is busy or cannot be reached."""
 NOT_STORED = "this was not stored, since the database does not answer; say so, and do not call again for it"
 
 T = TypeVar("T")
@@ -132,7 +132,7 @@ async def remember(
 
 
 async def _corrected(turn: TurnContext, written: str) -> Memory:
-    """Return the fact to correct. Raises TryAgain if the reader has none of this id."""
+    """Return the fact to correct. Raises TryAgain if the reader has no fact with this id."""
     try:
         return await turn.recall.memory(read_id(written), turn.audience)
     except NotFound as error:
@@ -142,8 +142,8 @@ async def _corrected(turn: TurnContext, written: str) -> Memory:
 
 
 async def _ask_again(turn: TurnContext, user: str, new_memory: NewMemory, old: Memory) -> None:
-    """Raise TryAgain with the old fact's text, once, if the two have nothing in common: the id may be
-    wrong."""
+    """Raise TryAgain with the old fact's text, but only once, if the two have no words in common: the id may
+    be wrong."""
     asked = (old.id, new_memory.content)
     if asked in turn.asked_again or await turn.writer.similar.related(new_memory, old, user):
         return
@@ -155,7 +155,7 @@ async def _ask_again(turn: TurnContext, user: str, new_memory: NewMemory, old: M
 
 
 async def stored(write: Callable[[], Awaitable[T]]) -> T:
-    """Write, and try again while the database is busy or away. Raises ToolFailed."""
+    """Write, and retry while the database is busy or cannot be reached. Raises ToolFailed."""
     for pause in PAUSES:
         with suppress(StoreUnavailable):
             return await write()

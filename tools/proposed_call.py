@@ -1,4 +1,4 @@
-"""A call that may change something elsewhere, and who asks its person first."""
+"""A call that may change something elsewhere, and how its person is asked first."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -8,15 +8,15 @@ from memory.audience import Place
 
 @dataclass(frozen=True, slots=True)
 class ProposedCall:
-    """A call that may change something elsewhere, which its person is asked about before it is run."""
+    """A call that may change something elsewhere. Its person is asked before it runs."""
 
     server: str
     tool: str
-    """As the server calls it …"""
+    """The tool's name on the server."""
     name: str
-    """… and as the model does."""
+    """The tool's name for the model."""
     arguments: str
-    """JSON, all of it."""
+    """All arguments, as JSON."""
     user: str
     place: Place
     message: str
@@ -24,4 +24,5 @@ class ProposedCall:
 
 
 Confirm = Callable[[ProposedCall], Awaitable[bool | None]]
-"""Asks the person. True runs the call now, False never; None: they are asked, and it runs once they agree."""
+"""Asks the person. True runs the call now, False never. None means that they were asked, and it runs once
+they agree."""

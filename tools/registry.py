@@ -1,10 +1,10 @@
-"""Lists the tools, and calls one with the arguments that a model wrote.
+"""List the tools, and call one with the arguments that a model wrote.
 
-A tool of ours is an async function whose first argument is the `TurnContext`; its other arguments, with their
-types, defaults and descriptions, are what the model sees; its docstring tells the model what it is for. It
-returns a value that JSON can hold. Bad arguments and bad results never raise: the model gets the error as
-text. An argument without a default is required in the schema; if its `Field` has a default, a call without it
-is accepted all the same.
+A tool of ours is an async function whose first argument is the `TurnContext`. The model sees the other
+arguments with their types, defaults and descriptions, and the docstring as the tool's description. It returns
+a value that JSON can hold. Bad arguments and bad results never raise: the model gets the error as text. An
+argument without a default is required in the schema. If its `Field` has a default, a call without it is
+accepted anyway.
 """
 
 import asyncio
@@ -35,12 +35,12 @@ Arguments = TypeVar("Arguments", bound=BaseModel)
 TOOL_SECONDS = 30.0
 """A tool that runs longer is cancelled, and the model gets an error."""
 LONGEST_RESULT = 20_000
-"""Characters of a result; a model is told how many further ones there were."""
+"""Most characters of a result. If it is longer, the model reads how many are missing."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tool:
-    """A tool: what the model is told about it, and the function that runs it."""
+    """A tool: its description for the model, and the function that runs it."""
 
     name: str
     description: str
@@ -49,12 +49,12 @@ class Tool:
     run: Callable[[TurnContext, str], Awaitable["ToolResult"]]
     """Called with the arguments as the model wrote them."""
     seconds: float | None = None
-    """Unset: `TOOL_SECONDS`."""
+    """Seconds that it may run; None is `TOOL_SECONDS`."""
     changes: bool = False
     """Whether the person is asked before it is run (`TurnContext.confirm`)."""
 
     async def call(self, turn: TurnContext, written: str) -> "ToolResult":
-        """Run the tool with the arguments as the model wrote them; an error is a result, too."""
+        """Run the tool with the arguments as the model wrote them. An error is returned as a result."""
         seconds = self.seconds or TOOL_SECONDS
         try:
             async with asyncio.timeout(seconds) as limit:
@@ -97,7 +97,7 @@ def tool_of(function: Callable[..., Awaitable[Any]], seconds: float | None = Non
 
 
 def lenient(arguments: type[Arguments]) -> type[Arguments]:
-    """Accept null where an argument has a default, and text with commas where it is a list."""
+    """Accept null for an argument with a default, and text with commas for a list."""
     parts, fields = arguments.model_json_schema()["properties"], arguments.model_fields
     defaulted = {n for n in parts if not fields[n].is_required() and '"null"' not in json.dumps(parts[n])}
     lists = {name for name, part in parts.items() if part.get("type") == "array"}
@@ -113,7 +113,7 @@ def lenient(arguments: type[Arguments]) -> type[Arguments]:
 
 
 class ToolResult:
-    """The result that the model reads: a text as it is, anything else as JSON."""
+    """The result that the model reads: text unchanged, any other value as JSON."""
 
     def __init__(self, value: Any, ok: bool) -> None:
         """Write the value as text. Raises ToolFailed if JSON cannot hold it."""
@@ -125,7 +125,7 @@ def _error(text: str, **more: Any) -> ToolResult:
 
 
 def as_text(value: Any) -> str:
-    """Return a text as it is, anything else as JSON, cut after `LONGEST_RESULT` characters. Raises
+    """Return text unchanged, any other value as JSON, cut after `LONGEST_RESULT` characters. Raises
     ToolFailed."""
     try:
         if not isinstance(value, str):
@@ -148,11 +148,11 @@ def _refuse_iterators(value: Any) -> None:
 
 
 _DROPPED = ("title", "minLength", "maxLength", "minimum", "maximum")
-"""Keywords that we drop to save tokens; a violation comes back as the tool's error."""
+"""Keywords of the schema that are dropped to save tokens. The tool's error reports a violation."""
 
 
 def _schema(arguments: type[BaseModel], asked: Sequence[str]) -> dict[str, Any]:
-    """Return the JSON schema of the arguments, as short as a model can use: every request carries it."""
+    """Return the JSON schema of the arguments in a short form, since every request contains it."""
     whole = arguments.model_json_schema()
     properties = {name: _shortened(part, name in asked) for name, part in whole["properties"].items()}
     parts = {"required": list(asked)} if asked else {}
@@ -161,7 +161,7 @@ def _schema(arguments: type[BaseModel], asked: Sequence[str]) -> dict[str, Any]:
 
 
 def _shortened(part: dict[str, Any], asked: bool) -> dict[str, Any]:
-    """Shorten the schema of one argument. A required one may be null where it has a default."""
+    """Shorten the schema of one argument. A required one may be null if it has a default."""
     short = {name: value for name, value in part.items() if name not in _DROPPED}
     if asked or short.get("default") in (None, "", []):
         short.pop("default", None)
@@ -178,13 +178,13 @@ TOOLS: tuple[Tool, ...] = tuple(
 )
 
 READING = frozenset({"search_memories", "get_recent_memories", "search_knowledge"})
-"""Those that only read."""
+"""The tools that only read."""
 
 _BEYOND_REPAIR = {
     "recursion limit": "the arguments are nested too deep",
     "EOF while parsing a string": "the arguments end in the middle of a text; call again with all of it",
 }
-"""Faults that cannot be repaired, by the words of pydantic's error; what to answer."""
+"""Errors that cannot be repaired: words of pydantic's error, and the answer to the model."""
 
 
 def nested_too_deep(written: str) -> bool:
@@ -197,8 +197,8 @@ def nested_too_deep(written: str) -> bool:
 
 
 def read_arguments(written: str) -> dict[str, Any]:
-    """Read the JSON object that a model wrote, and repair a broken one. Raises TryAgain for none, for several
-    (they were meant as several calls), and for one whose text was cut off."""
+    """Read the JSON object that a model wrote, and repair a broken one. Raises TryAgain if there is none, if
+    there are several (they were meant as several calls), or if its text was cut off."""
     try:
         value = from_json(written) if written.strip() else {}
     except ValueError as error:

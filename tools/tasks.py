@@ -1,4 +1,4 @@
-"""The tool that keeps a person's tasks."""
+"""The tool that adds and changes a person's tasks."""
 
 from datetime import datetime
 from functools import partial
@@ -17,7 +17,7 @@ from tools.memories import none_if_blank, stored
 
 
 def _choices(schema: dict[str, Any]) -> None:
-    """Show the model the choices alone; null is accepted without saying so."""
+    """Show the model only the choices; null is accepted without being listed."""
     schema.pop("anyOf", None)
     schema.update(type="string", enum=[*get_args(TaskStatus)])
 

@@ -1,4 +1,4 @@
-"""Runs the sync tools of a program in threads of their own, so that they block nothing else."""
+"""Run the sync tools of a program in threads of their own, so that they block nothing else."""
 
 import asyncio
 import threading
@@ -10,9 +10,9 @@ from typing import Any
 from tools.failures import ToolFailed
 
 MOST = 32
-"""Threads of one process. A call that never ends keeps its thread: Python cannot stop one."""
+"""Most threads of one process. A call that never ends keeps its thread: Python cannot stop one."""
 WAIT_SECONDS = 5.0
-"""How long a call waits for a thread."""
+"""Seconds that a call waits for a free thread."""
 _POLL_SECONDS = 0.02
 _free = threading.BoundedSemaphore(MOST)
 
@@ -36,7 +36,7 @@ async def in_thread(function: Callable[[], Any]) -> Any:
     ended, run = loop.create_future(), copy_context().run
 
     def tell(result: Any, error: BaseException | None) -> None:
-        if not ended.done():  # somebody still waits for it
+        if not ended.done():  # a caller still waits for it
             ended.set_result((result, error))
 
     def work() -> None:

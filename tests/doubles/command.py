@@ -1,4 +1,4 @@
-"""The command `hachi`, run in this process as a person or another program would run it."""
+"""The command `hachi`, run in this process as by a person or another program."""
 
 import functools
 import io
@@ -27,7 +27,7 @@ load_bundled_once = functools.cache(bundled._load)
 
 @dataclass(frozen=True)
 class Ran:
-    """How a run of the command ended."""
+    """The result of a run of the command."""
 
     code: int
     out: str
@@ -39,7 +39,7 @@ class Ran:
 
     @property
     def complaint(self) -> str:
-        """The one line on stderr; more lines fail the test."""
+        """Return the only line on stderr; more lines fail the test."""
         [line] = self.err.splitlines()
         return line
 
@@ -60,7 +60,8 @@ class Screen(io.StringIO):
 
 @dataclass(frozen=True)
 class Hachi:
-    """`hachi("memories", "list", stdin=b"…")`, with settings such as `HACHI_MEMORY="no"`."""
+    """Runs the command: `hachi("memories", "list", stdin=b"…")`, with settings such as
+    `HACHI_MEMORY="no"`."""
 
     home: Path
 
@@ -73,8 +74,8 @@ class Hachi:
         meanwhile: Callable[[io.StringIO, io.StringIO], object] | None = None,
         **settings: str,
     ) -> Ran:
-        """`typed` input comes from a terminal; with `screen` the output goes to one. `meanwhile(out, err)`
-        runs beside it, on a thread."""
+        """Run the command. `typed`: the input comes from a terminal. `screen`: the output goes to one.
+        `meanwhile(out, err)` runs at the same time, on a thread."""
         out, err = Screen() if screen else io.StringIO(), Screen() if screen else io.StringIO()
         with (
             (Keyboard if typed else io.TextIOWrapper)(tempfile.TemporaryFile(), encoding="utf-8") as keys,
@@ -107,7 +108,7 @@ class Hachi:
 
 @contextmanager
 def stopping(number: int = signal.SIGINT) -> Iterator[None]:
-    """Sends this process a signal at the end, as Ctrl-C does."""
+    """Send this process a signal at the end of the block, as Ctrl-C does."""
     try:
         yield
     finally:
@@ -115,7 +116,7 @@ def stopping(number: int = signal.SIGINT) -> Iterator[None]:
 
 
 def until(true: Callable[[], Any], seconds: float = 30) -> Any:
-    """Wait for it, and return it."""
+    """Wait until `true` returns a true value, and return that."""
     end = time.monotonic() + seconds
     while not (found := true()):
         assert time.monotonic() < end, "it did not happen"

@@ -5,11 +5,11 @@
         await discord.say("hello", by=ANA, channel=DM)
         assert discord.shown(DM) == ["Hello, Ana."]
 
-It refuses what Discord refuses: empty and over-long messages (2,000 UTF-16 code units), unknown messages and
-channels, buttons with long or equal ids, answers to interactions that come twice or after three seconds (15
-minutes for follow-ups), and replies where the bot may not read the history. A nonce that it knows returns the
-first message. The messages of a history come without their authors' roles. The fixed fields of its objects
-are in discord.json.
+It refuses what Discord refuses: empty messages and those over 2,000 UTF-16 code units, unknown messages and
+channels, buttons with long or equal ids, and replies in channels whose history the bot may not read. It also
+refuses a second answer to an interaction, and one after three seconds (15 minutes for follow-ups). A repeated
+nonce returns the first message. The messages of a history lack their authors' roles. The fixed fields of its
+objects are in discord.json.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from aiohttp import WSMsgType, web
 
 TOKEN = "a-bots-token"
 SNOWFLAKE = 2 * 10**18
-"""Ids have up to 19 digits, and grow with time: these are of the year 2030."""
+"""Ids have up to 19 digits and grow with time. These are from the year 2030."""
 BOT = SNOWFLAKE + 900_000
 APPLICATION = BOT + 1
 ROLE = BOT + 2
@@ -41,7 +41,7 @@ NAMES = {ANA: "Ana", BEN: "Ben", ANOTHER_BOT: "Robo", BOT: "Hachi"}
 LIMIT = 2_000
 
 ACKNOWLEDGE_SECONDS, TOKEN_SECONDS = 3, 15 * 60
-"""How long an interaction may wait for its first answer, and how long it takes further ones."""
+"""Seconds that an interaction waits for its first answer, and that it accepts further ones."""
 EPHEMERAL = 64
 EVERYBODY_MAY = 0x400 | 0x800
 MANAGES = EVERYBODY_MAY | 0x10
@@ -52,7 +52,7 @@ TEMPLATES: dict[str, Json] = json.loads(Path(__file__).with_name("discord.json")
 
 @dataclass
 class Posted:
-    """A message of the bot, with all its texts so far."""
+    """A message of the bot, with all versions of its text."""
 
     id: int
     channel: int
@@ -67,7 +67,8 @@ class Posted:
 
     @property
     def pings(self) -> set[str]:
-        """Who is notified: ids of people, `everyone`, and `replied` for the author it replies to."""
+        """Return who is notified: ids of people, `everyone`, and `replied` for the author of the message that
+        it replies to."""
         allowed = self.body.get("allowed_mentions")
         parse = {"everyone", "users", "roles"} if allowed is None else set(allowed.get("parse", ()))
         listed = {str(id) for id in (allowed or {}).get("users", ())}
@@ -83,21 +84,21 @@ class Posted:
         return [button for row in self.body.get("components") or () for button in row["components"]]
 
     def button(self, label: str) -> Json:
-        """The one button with this label."""
+        """Return the only button with this label."""
         [found] = [button for button in self.buttons if button["label"] == label]
         return found
 
 
 @dataclass
 class Interaction:
-    """A command, a pressed button or a sent form, with what the bot answers."""
+    """A command, a pressed button or a sent form, with the bot's answers."""
 
     id: int
     user: int
     channel: int
     on: Posted | None = None
     answered: str = ""
-    """`thinking` or `updating`."""
+    """The kind of a deferred answer: `thinking` or `updating`."""
     ephemeral: bool = False
     original: Posted | None = None
     follow_ups: list[Posted] = field(default_factory=list)
@@ -106,14 +107,14 @@ class Interaction:
 
     @property
     def answer(self) -> Posted:
-        """What the person sees last."""
+        """Return the last message that the person sees."""
         shown = self.follow_ups[-1] if self.follow_ups else self.original
         assert shown is not None, "nothing was answered"
         return shown
 
 
 class DiscordServer:
-    """Discord's API and gateway. Its attributes say what it got and shows, and how it fails."""
+    """Discord's API and gateway. Its attributes record requests, hold what is shown, and make it fail."""
 
     def __init__(self) -> None:
         self.address = ""
@@ -122,36 +123,36 @@ class DiscordServer:
         self.commands: list[Json] = []
         self.typed: Counter[int] = Counter()
         self.faults: list[Callable[[str, str], web.Response | None]] = []
-        """Each may answer a request (method, path) instead of the server."""
+        """Each may answer a request (method, path) in place of the server."""
         self.close_with: int | None = None
-        """The gateway closes with this code after the client identified."""
+        """The code with which the gateway closes after the client identified."""
         self.closed_dms: set[int] = set()
         self.threads: dict[int, int] = {}
-        """Thread → its channel."""
+        """Thread → its parent channel."""
         self.files: dict[str, bytes] = {}
         self.fetched: list[str] = []
-        """The names of files that were asked for."""
+        """The names of the files that were requested."""
         self.forget_guild = False
-        """READY names no servers, though messages come from them."""
+        """READY lists no servers, although messages come from one."""
         self.connected = asyncio.Event()
         self.too_odd = ""
-        """A word in texts that are refused."""
+        """Texts with this word are refused."""
         self.refused: list[tuple[int, Json]] = []
         self.lost_answers = 0
-        """So many posted messages are answered with 502."""
+        """How many posted messages are answered with 502."""
         self.monotonic: Callable[[], float] = monotonic
         self.forums: set[int] = set()
-        """The channels whose threads are posts of a forum."""
+        """The forum channels, whose threads are posts."""
         self.flags = 0
-        """Of the application."""
+        """The flags of the application."""
         self.nicknames: dict[int, str] = {}
-        """Person → what they are called in the server."""
+        """Person → nickname in the server."""
         self.gone: set[int] = set()
-        """Who is no member of the server."""
+        """People who are not members of the server."""
         self.denied: dict[int, int] = {}
         """Channel → the permissions that everybody lacks there."""
         self.private_threads: dict[int, set[int]] = {}
-        """Thread → who is in it."""
+        """Private thread → its members."""
         self.roles: dict[int, list[int]] = {}
         """Person → their roles in the server."""
         self.without_history: set[int] = set()
@@ -160,9 +161,9 @@ class DiscordServer:
         self._ids = count(SNOWFLAKE + 1_000_000)
         self._sequence = count(1)
         self.shards = 1
-        """How many connections Discord recommends."""
+        """The number of connections that Discord recommends."""
         self.last_messages: dict[int, int] = {}
-        """Channel → the newest message that people wrote there."""
+        """Channel → the newest message of a person there."""
         self.history: dict[int, list[Json]] = {}
         self._sockets: dict[int, list[web.WebSocketResponse]] = {}
         """Shard → the connections of all processes."""
@@ -171,7 +172,7 @@ class DiscordServer:
     @classmethod
     @asynccontextmanager
     async def running(cls) -> AsyncIterator["DiscordServer"]:
-        """A server on a free port of 127.0.0.1, until the block ends."""
+        """Run a server on a free port of 127.0.0.1 during the block."""
         server = cls()
         app = web.Application()
         app.add_routes(server._routes())
@@ -188,7 +189,7 @@ class DiscordServer:
             await runner.cleanup()
 
     async def say(self, text: str, *, by: int = ANA, channel: int = DM, **other: Any) -> int:
-        """A person writes. Returns the id of the message; `other` are its fields."""
+        """Let a person write. Returns the id of the message; `other` are further fields."""
         message = self.written(text, by=by, channel=channel, **other)
         self.history.setdefault(channel, []).append(message)
         self.last_messages[channel] = int(message["id"])
@@ -196,7 +197,7 @@ class DiscordServer:
         return int(message["id"])
 
     async def edit(self, id: int, text: str, *, channel: int = DM) -> None:
-        """A person edits a message."""
+        """Let a person edit a message."""
         [message] = [one for one in self.history[channel] if one["id"] == str(id)]
         mentioned = [id for id in NAMES if f"<@{id}>" in text]
         message |= {"content": text, "mentions": [_user(id) for id in mentioned]}
@@ -204,7 +205,7 @@ class DiscordServer:
         await self.send("MESSAGE_UPDATE", message)
 
     async def delete(self, id: int, *, channel: int = DM) -> None:
-        """Somebody deletes a message, of a person or the bot."""
+        """Delete a message of a person or the bot."""
         self.history[channel] = [m for m in self.history.get(channel, []) if m["id"] != str(id)]
         if id in self.messages:
             self.messages[id].deleted = True
@@ -219,7 +220,7 @@ class DiscordServer:
         return message | other
 
     def reply_to(self, posted: Posted) -> Json:
-        """The fields of a message that replies to one of the bot's."""
+        """Return the fields of a message that replies to one of the bot's."""
         return {
             "type": 19,
             "message_reference": {"message_id": str(posted.id), "channel_id": str(posted.channel)},
@@ -227,7 +228,7 @@ class DiscordServer:
         }
 
     def attach(self, name: str, type: str | None, content: bytes | None) -> Json:
-        """An attachment of a message; without content Discord has lost it."""
+        """Return an attachment of a message. Without content, Discord has lost the file."""
         url = f"http://{self.address}/files/{name}"
         if content is not None:
             self.files[name] = content
@@ -244,7 +245,7 @@ class DiscordServer:
         context: int | None = None,
         **options: str,
     ) -> Interaction:
-        """A person uses a command; `done` is set when it is answered."""
+        """Let a person use a command; `done` is set when it is answered."""
         given = [{"name": key, "type": 3, "value": value} for key, value in options.items()]
         known = next(command for command in self.commands if command["name"] == name)
         data = {"id": str(next(self._ids)), "name": name, "type": 1, "options": given}
@@ -252,13 +253,13 @@ class DiscordServer:
         return await self._interact(2, data, by, channel, may, None, context)
 
     async def menu(self, name: str, on: Json, *, by: int = ANA) -> Interaction:
-        """A person chooses an entry of a message's menu."""
+        """Let a person choose an entry of a message's menu."""
         data = {"id": str(next(self._ids)), "name": name, "type": 3, "target_id": on["id"]}
         data |= {"resolved": {"messages": {on["id"]: on}}}
         return await self._interact(2, data, by, int(on["channel_id"]), EVERYBODY_MAY, None)
 
     async def press(self, on: Posted, label: str, *, by: int = ANA) -> Interaction:
-        """A person presses a button."""
+        """Let a person press a button."""
         data = {"custom_id": on.button(label)["custom_id"], "component_type": 2}
         return await self._interact(3, data, by, on.channel, EVERYBODY_MAY, on)
 
@@ -299,13 +300,13 @@ class DiscordServer:
         return made
 
     async def answered(self, interaction: Interaction, *, apart: bool = False) -> Posted:
-        """Wait for the answer to an interaction, and return it. `apart`: in a message of its own."""
+        """Wait for the answer to an interaction, and return it. `apart`: it is a message of its own."""
         async with asyncio.timeout(60):
             await (self.until(lambda: interaction.follow_ups) if apart else interaction.done.wait())
         return interaction.answer
 
     def posted(self, channel: int) -> list[Posted]:
-        """The messages that everybody in the channel sees, in order."""
+        """Return the messages that everybody in the channel sees, in order."""
         return [
             m for m in self.messages.values() if m.channel == channel and not m.deleted and not m.ephemeral
         ]
@@ -314,17 +315,17 @@ class DiscordServer:
         return [message.text for message in self.posted(channel)]
 
     async def until(self, holds: Callable[[], Any]) -> None:
-        """Wait until it holds; checked after each request."""
+        """Wait until `holds` is true, which is checked after each request."""
         async with asyncio.timeout(60), self._news:
             await self._news.wait_for(lambda: bool(holds()))
 
     async def send(self, event: str, data: Json) -> None:
-        """Send an event to the bot, if it is connected: what is of the server to the server's shard."""
+        """Send an event to the bot, if it is connected. Events of the server go to the server's shard."""
         await self._send(self.shard if "guild_id" in data else 0, event, data)
 
     @property
     def shard(self) -> int:
-        """The shard of the server."""
+        """Return the shard of the server."""
         return (GUILD >> 22) % self.shards
 
     async def _send(self, shard: int, event: str, data: Json) -> None:
@@ -334,13 +335,13 @@ class DiscordServer:
                 await socket.send_json(frame)
 
     def end(self) -> None:
-        """Forget the connections of bots that have left."""
+        """Forget the connections of bots that have disconnected."""
         self._sockets.clear()
         self.connected.clear()
 
     async def end_session(self, shard: int | None = None) -> None:
-        """Say that the session of the shard, or of all, is invalid: the bot begins another one, and is not
-        told what came before."""
+        """Invalidate the session of one shard, or of all. The bot then begins a new one and gets no earlier
+        events."""
         lost = [self._sockets.pop(one) for one in list(self._sockets) if shard in (None, one)]
         self.connected.clear()
         for socket in chain(*lost):
@@ -416,7 +417,8 @@ class DiscordServer:
         return routes
 
     async def _answer(self, handler: Callable[..., Any], request: web.Request) -> web.StreamResponse:
-        """Answer with what the handler returns for the body and the parts of the path; 204 for nothing."""
+        """Call the handler with the body and the parts of the path, and answer with its result; 204 for
+        None."""
         path = request.path.removeprefix("/api/v10")
         for fault in self.faults:
             if (instead := fault(request.method, path)) is not None:
@@ -451,14 +453,14 @@ class DiscordServer:
         return {"url": f"ws://{self.address}/gw/", "shards": self.shards, "session_start_limit": limits}
 
     async def _messages(self, request: web.Request) -> web.Response:
-        """The first messages after the one that is named, or the last before it, newest first."""
+        """Return the first messages after the given one, or the last before it; newest first."""
         after, limit = int(request.query.get("after", 0)), int(request.query.get("limit", 50))
         before, channel = int(request.query.get("before", 2**63)), int(request.match_info["channel"])
         assert 1 <= limit <= 100
         found = [*self.history.get(channel, []), *map(self._as_json, self.posted(channel))]
         found = [message for message in found if after < int(message["id"]) < before]
         found.sort(key=lambda message: int(message["id"]))
-        for number, message in enumerate(found):  # only the gateway tells the author's roles
+        for number, message in enumerate(found):  # only the gateway sends the author's roles
             found[number] = {key: value for key, value in message.items() if key != "member"}
         return _json((found[:limit] if after else found[-limit:])[::-1])
 
@@ -528,7 +530,7 @@ class DiscordServer:
         return self._change(self._known(id), body)
 
     def _delete(self, _: Json, __: str, id: str) -> Awaitable[None]:
-        """Discord tells the bot of what it deletes itself, too."""
+        """Send the bot an event also for messages that it deletes itself."""
         return self.delete(int(id), channel=self._known(id).channel)
 
     def _callback(self, body: Json, _: str, token: str) -> Json:
@@ -558,7 +560,7 @@ class DiscordServer:
         if made.original is None:
             raise _Refused(404, 10008, "Unknown Message")
         changed = self._change(made.original, body)
-        if "content" in body and made.original.ephemeral:  # a menu gives way; what all see is not for one
+        if "content" in body and made.original.ephemeral:  # only an ephemeral answer may replace a menu
             made.done.set()
         return changed
 
@@ -568,7 +570,7 @@ class DiscordServer:
         return self._as_json(original)
 
     def _delete_original(self, _: Json, token: str) -> None:
-        """What follows is no longer as ephemeral as what was deferred."""
+        """Delete the first answer. Later answers are no longer ephemeral because that one was."""
         self._interaction(token).answered = "deleted"
 
     def _interaction(self, token: str) -> Interaction:
@@ -656,7 +658,7 @@ class DiscordServer:
 
 
 class _Refused(Exception):
-    """Its arguments are the status, Discord's code and a message."""
+    """Raised to refuse a request; its arguments are the status, Discord's code and a message."""
 
 
 def refusal(status: int, code: int, message: str) -> web.Response:
@@ -664,7 +666,7 @@ def refusal(status: int, code: int, message: str) -> web.Response:
 
 
 def _json(value: Any, status: int = 200) -> web.Response:
-    """discord.py wants exactly this type, without a charset."""
+    """Return JSON with the content type that discord.py requires, without a charset."""
     headers = {"Content-Type": "application/json"}
     return web.Response(body=json.dumps(value).encode(), status=status, headers=headers)
 

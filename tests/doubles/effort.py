@@ -1,4 +1,4 @@
-"""Counts what a function does, where a test proves how its work grows: a clock would measure the machine."""
+"""Count what a function does, for tests of how its work grows. A clock would measure the machine."""
 
 import sys
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def steps_of(function: Callable[..., Any], *arguments: Any) -> int:
-    """Return how many functions, Python's own among them, are called, without those that measure coverage."""
+    """Return how many functions are called, including Python's own but not those that measure coverage."""
     made = 0
 
     def called(frame: FrameType, event: str, function: Any) -> None:

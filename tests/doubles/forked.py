@@ -1,5 +1,5 @@
-"""The command `hachi` as a process of its own. It is forked from a server that has loaded the large libraries
-once: loading them takes most of a start."""
+"""The command `hachi` as its own process, forked from a server that has loaded the large libraries once.
+Loading them takes most of a start."""
 
 import multiprocessing
 import os
@@ -29,8 +29,8 @@ FORKS.set_forkserver_preload([*SURFACES, *FOR_A_TURN])
 def forked(
     *command: str, settings: Mapping[str, str] = os.environ, files: Sequence[int] = ()
 ) -> Iterator[BaseProcess]:
-    """`hachi COMMAND` with these settings and no others, killed (SIGKILL) at the end of the block. `files`:
-    its stdin, and its stdout and stderr; they are closed here."""
+    """Run `hachi COMMAND` with only these settings during the block, and kill it (SIGKILL) at the end.
+    `files` are its stdin, and its stdout and stderr; they are closed here."""
     copies = [DupFd(files[number]) for number in (0, 1, 1)] if files else []
     process = FORKS.Process(target=_run, args=(command, dict(settings), copies))
     process.start()

@@ -1,4 +1,4 @@
-"""What holds whatever a model says."""
+"""Assertions that hold whatever a model answers."""
 
 import re
 import sqlite3
@@ -15,7 +15,8 @@ SYNTAX = re.compile(r'<\|im_(start|end)\|>|</?tool_call>|</?think>|"memories"\s*
 
 
 def assert_reply(reply: Reply, shown: str | None = None) -> None:
-    """A reply is never blank, shows no syntax and no text of the prompt, and is what the stream showed."""
+    """Assert that a reply is not blank, shows no syntax and no text of the prompt, and is what the stream
+    showed."""
     assert reply.message.strip()
     assert not SYNTAX.search(reply.message), reply.message
     assert not is_echo(reply.message), reply.message
@@ -24,7 +25,8 @@ def assert_reply(reply: Reply, shown: str | None = None) -> None:
 
 
 async def assert_kept(pet: Companion, user: str, texts: Iterable[str]) -> None:
-    """Each message is in the transcript, and each memory rests on a message of its person."""
+    """Assert that each message is in the transcript, and that the evidence of each memory is a message of its
+    person."""
     messages = await pet.conversations.messages(user=user, limit=100)
     said = {message.id: message.text for message in messages if message.role == "user"}
     assert {*texts} <= {*said.values()}
@@ -37,7 +39,8 @@ async def assert_kept(pet: Companion, user: str, texts: Iterable[str]) -> None:
 
 
 async def assert_nothing_left(pet: Companion) -> None:
-    """All work ends, but for a consolidation whose answer was cut: it is tried again, and not given up."""
+    """Assert that all work ends. A consolidation whose answer was cut off is the exception: it is retried,
+    not given up."""
     assert await pet.settle(300)
     with sqlite3.connect(pet.settings.home / "hachi.db") as database:
         left = database.execute("SELECT kind, attempts, last_error FROM work").fetchall()
@@ -45,12 +48,12 @@ async def assert_nothing_left(pet: Companion) -> None:
 
 
 def assert_finish_true(reply: Reply, exchange: Exchange) -> None:
-    """A reply is called cut where the server says that it was, and nowhere else."""
+    """Assert that a reply counts as cut off if the server says so, and only then."""
     assert reply.cut == (exchange.finish == "length"), (reply.cut, exchange.finish)
 
 
 def assert_isolated(exchanges: Iterable[Exchange], secret: str, teller: str) -> None:
-    """A secret is in no prompt but its teller's."""
+    """Assert that a secret is only in prompts of the person who told it."""
     for exchange in exchanges:
         if secret in exchange.prompt:
             assert f"{teller}: " in exchange.prompt or f'"{teller}"' in exchange.prompt

@@ -1,4 +1,4 @@
-"""A llama.cpp server as a child process, and a proxy before it that keeps what was asked and answered."""
+"""A llama.cpp server as a child process, and a proxy in front of it that records requests and answers."""
 
 import http.client
 import json
@@ -19,9 +19,9 @@ from typing import Any
 
 SERVE = Path(__file__).parents[1] / "llamacpp" / "serve.py"
 STARTS = 60.0
-"""Seconds in which the server must answer."""
+"""Seconds until the server must answer after its start."""
 FIGURES: list[str] = []
-"""What was measured, a line each, shown at the end of the run."""
+"""Measurements, one line each, shown at the end of the run."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ class Exchange:
 
     @property
     def timings(self) -> dict[str, Any]:
-        """`prompt_n` tokens were evaluated, `cache_n` reused, `predicted_n` written; empty for a refusal."""
+        """Return llama.cpp's counts: `prompt_n` tokens were evaluated, `cache_n` reused, `predicted_n`
+        written. Empty for a refusal."""
         found = re.findall(r'"timings":(\{[^{}]*\})', self.answer)
         return dict(json.loads(found[-1])) if found else {}
 
@@ -46,7 +47,7 @@ class Exchange:
 
     @property
     def text(self) -> str:
-        """What the model wrote, whole or put together from a stream."""
+        """Return the text of the model, whole or joined from a stream."""
         events = re.findall(r"^data: (\{.*\})$", self.answer, re.M) or [self.answer]
         with suppress(ValueError):
             choices = [choice for event in events for choice in json.loads(event).get("choices", ())]
@@ -60,7 +61,7 @@ class Exchange:
 
 
 class Llama:
-    """A server that runs; `kill` ends it at once, `start` starts it again at the same port."""
+    """A running server. `kill` ends it at once; `start` starts it again at the same port."""
 
     def __init__(self, python: Path, model: Path, **options: Any) -> None:
         self._command = [str(python), str(SERVE), str(model)]
@@ -110,7 +111,7 @@ def llama(python: Path, model: Path, **options: Any) -> Iterator[Llama]:
 def _proxy(server: Llama) -> ThreadingHTTPServer:
     class Handler(BaseHTTPRequestHandler):
         def log_message(self, *_: Any) -> None:
-            """Nobody reads it."""
+            """Log nothing."""
 
         def do_GET(self) -> None:
             self._forward(b"")
@@ -151,7 +152,7 @@ def _proxy(server: Llama) -> ThreadingHTTPServer:
 
 
 def figures(what: str, values: list[float], unit: str) -> None:
-    """Show the middle and the 90th percentile at the end of the run."""
+    """Show the median and the 90th percentile at the end of the run."""
     ordered = sorted(values)
     p90 = ordered[min(len(ordered) - 1, round(0.9 * (len(ordered) - 1)))]
     FIGURES.append(f"{what}: p50 {statistics.median(values):.4g} {unit}, p90 {p90:.4g} {unit}")

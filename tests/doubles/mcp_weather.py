@@ -1,5 +1,5 @@
-"""MCP servers of other programs: one by the official package, and one of plain lines that does what it should
-not. `python mcp_weather.py` and `python mcp_weather.py badly` speak over stdin and stdout."""
+"""Two MCP servers: one by the official package, and one that writes lines itself and misbehaves. `python
+mcp_weather.py` and `python mcp_weather.py badly` serve them over stdin and stdout."""
 
 import asyncio
 import json
@@ -46,7 +46,7 @@ NAMES = ("fine", "hang", "end", "endless_line", "endless_lines", "endless_pings"
 READING = {"inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}
 ODD = {"name": "odd", **READING, "inputSchema": {"type": "object", "properties": {"a": {"type": "x"}}}}
 CLOUDS = {"name": "move_clouds", "inputSchema": {"type": "object"}}
-"""Changes something, and notes it in the file that the environment names so."""
+"""A tool that changes something, and records each call in a file that the environment names."""
 PING = json.dumps({"jsonrpc": "2.0", "id": "1", "method": "ping"})
 FLOODS = {"endless_line": "x" * 65_536, "endless_lines": "nonsense\n" * 5_000, "endless_pings": f"{PING}\n"}
 
@@ -72,7 +72,7 @@ def _answer(asked: dict[str, Any]) -> str:
     elif asked["method"] == "tools/list":
         told = {"result": {"tools": [*({"name": name, **READING} for name in NAMES), ODD, CLOUDS]}}
     elif asked["method"] == "tools/call":
-        if asked["params"]["name"] == "move_clouds":  # and note each time that it was done
+        if asked["params"]["name"] == "move_clouds":  # record each call
             with Path(os.environ["CLOUDS"]).open("a") as file:
                 file.write(json.dumps(asked["params"]["arguments"]) + "\n")
         text = "x" * 1_000_000 if asked["params"]["name"] == "long" else "fine"
@@ -81,7 +81,7 @@ def _answer(asked: dict[str, Any]) -> str:
 
 
 async def badly_over_http(scope: Any, receive: Any, send: Any) -> None:
-    """The same as an ASGI application, which floods with events or with one body."""
+    """Serve the same over ASGI, and flood the client with events or with one body."""
 
     async def begin(status: int, kind: str) -> None:
         headers = [(b"content-type", kind.encode()), (b"mcp-session-id", b"1")]
@@ -96,7 +96,7 @@ async def badly_over_http(scope: Any, receive: Any, send: Any) -> None:
     elif name in FLOODS:
         await begin(200, "text/event-stream" if name == "endless_pings" else "application/json")
         piece = f"data: {PING}\n\n" * 100 if name == "endless_pings" else FLOODS[name]
-        for _ in range(200):  # 12 MB and more
+        for _ in range(200):  # together more than 12 MB
             await send({"type": "http.response.body", "body": piece.encode(), "more_body": True})
             await asyncio.sleep(0)
     elif scope["method"] == "POST" and "id" in asked:

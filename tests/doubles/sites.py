@@ -26,7 +26,7 @@ async def companion_in(home: Path, clock: Any = None, **given: Any) -> AsyncIter
 
 @asynccontextmanager
 async def serving(app: Any) -> AsyncIterator[tuple[str, Server]]:
-    """The address of the application, and its server."""
+    """Serve the application during the block; yield its address and its server."""
     with listening("127.0.0.1", 0) as listener:
         server = server_of(app)
         running = asyncio.create_task(server.serve(sockets=[listener]))
@@ -38,6 +38,6 @@ async def serving(app: Any) -> AsyncIterator[tuple[str, Server]]:
 
 
 async def new_key(pet: Companion, user: str | None = None, *, admin: bool = False) -> tuple[Key, str]:
-    """A new key of that user, or of a service, and its secret."""
+    """Create a key of that user, or of a service, and return it with its secret."""
     kind: Any = "service" if user is None else "user"
     return await pet.admin.keys.create("test", kind, user, admin, now=pet.clock())

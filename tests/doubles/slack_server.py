@@ -1,6 +1,6 @@
 """Slack on 127.0.0.1 for a real slack-bolt: the Web API, Socket Mode, and signed requests by HTTP.
 
-It keeps messages as the channel would show them, and refuses what Slack refuses: wrong tokens, texts and
+It stores messages as the channel would show them, and refuses what Slack refuses: wrong tokens, texts and
 blocks that are too long, and unknown messages.
 
     async with SlackServer.running() as slack:
@@ -30,11 +30,11 @@ LONGEST_TEXT, LONGEST_MARKDOWN, LONGEST_SECTION, MOST_BLOCKS = 40_000, 12_000, 3
 
 
 FROM_SLACK = {"token": "old", "api_app_id": APP}
-"""Fields of all that Slack sends."""
+"""Fields of everything that Slack sends."""
 
 
 class Refused(Exception):
-    """Answered with `"ok": false`."""
+    """Raised to answer with `"ok": false`."""
 
 
 @dataclass
@@ -46,10 +46,10 @@ class Posted:
     text: str
     thread: str | None = None
     only_for: str | None = None
-    """Who sees an ephemeral message."""
+    """The only person who sees it, if it is ephemeral."""
     blocks: list[dict[str, Any]] = field(default_factory=list)
     versions: list[str] = field(default_factory=list)
-    """Its texts so far."""
+    """All versions of its text."""
 
     def become(self, text: str, blocks: list[dict[str, Any]] | None = None) -> None:
         self.text = text
@@ -62,7 +62,7 @@ def _reaction(arguments: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def buttons_of(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The buttons in these blocks, in order."""
+    """Return the buttons in these blocks, in order."""
     inside = [
         [block.get("accessory")] if "accessory" in block else block.get("elements", []) for block in blocks
     ]
@@ -70,22 +70,23 @@ def buttons_of(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 class SlackServer:
-    """Slack's Web API and Socket Mode. Its attributes say what it got and shows, and what it refuses."""
+    """Slack's Web API and Socket Mode. Its attributes record calls, hold what is shown, and set what is
+    refused."""
 
     def __init__(self) -> None:
         self.url = ""
         self.calls: list[tuple[str, dict[str, Any]]] = []
         """(method, arguments) of the authorised calls."""
         self.messages: list[Posted] = []
-        """Those that are still there."""
+        """Messages of the bot that are not deleted."""
         self.said: list[dict[str, Any]] = []
-        """What people wrote."""
+        """Messages of people."""
         self.statuses: list[tuple[str, str, str]] = []
         """(channel, thread, status)."""
         self.epoch = 1_700_000_000
-        """The second in which all is written."""
+        """The second of all timestamps."""
         self.responses: list[dict[str, Any]] = []
-        """Sent to a response_url."""
+        """Bodies sent to a response_url."""
         self.names: dict[str, str] = {}
         """Person → display name. Others are unknown."""
         self.zones: dict[str, str] = {}
@@ -93,17 +94,17 @@ class SlackServer:
         self.files: dict[str, tuple[str, bytes]] = {}
         """Path → content type and content."""
         self.fetched: list[str] = []
-        """The paths of files that were asked for."""
+        """The paths of files that were requested."""
         self.moved: dict[str, str] = {}
-        """Path of a file → the address to which Slack sends on."""
+        """Path of a file → the address to which Slack redirects."""
         self.reactions: list[tuple[str, str, str]] = []
-        """(channel, message, emoji) of the bot's that are there."""
+        """(channel, message, emoji) of the bot's current reactions."""
         self.told: dict[str, list[dict[str, Any]]] = {}
-        """File → what `files.info` tells of it, one after the other; the last stays."""
+        """File → the successive results of `files.info`; the last one is repeated."""
         self.acknowledged: list[str] = []
-        """Envelopes of Socket Mode."""
+        """Acknowledged envelopes of Socket Mode."""
         self.connections = 0
-        """Of Socket Mode, so far."""
+        """The number of connections of Socket Mode so far."""
         self.limited: set[str] = set()
         """Methods whose next call is rate-limited."""
         self.closed: set[str] = set()
@@ -111,18 +112,18 @@ class SlackServer:
         self.refused: dict[str, str] = {}
         """Method → error."""
         self.scopes = ""
-        """Those that are granted to the bot."""
+        """Scopes that are granted to the bot."""
         self.admins: set[str] = set()
         self.people: dict[str, dict[str, Any]] = {}
-        """Person → what else Slack tells of them."""
+        """Person → further fields of their profile."""
         self.members: dict[str, set[str]] = {}
-        """Private channel → who is in it. All others are public, and nobody is in them."""
+        """Private channel → its members. All other channels are public and have no members."""
         self.creators: dict[str, str] = {}
         """Channel → who created it."""
         self.too_odd = ""
-        """A word in texts whose blocks are refused."""
+        """Blocks are refused if their text contains this word."""
         self.away = False
-        """Whether no connection can be made."""
+        """Whether connections fail."""
         self.changed = asyncio.Event()
         self._numbers = count(1)
         self._sockets: list[web.WebSocketResponse] = []
@@ -130,7 +131,7 @@ class SlackServer:
     @classmethod
     @asynccontextmanager
     async def running(cls) -> AsyncIterator["SlackServer"]:
-        """A server on a free port of 127.0.0.1, until the block ends."""
+        """Run a server on a free port of 127.0.0.1 during the block."""
         here = cls()
         app = web.Application()
         app.router.add_post("/api/{method}", here._api)
@@ -154,7 +155,7 @@ class SlackServer:
         return f"{self.url}/api/"
 
     def in_channel(self, channel: str, *, thread: str | None = None) -> list[Posted]:
-        """What everybody sees in the channel or thread."""
+        """Return the messages that everybody sees in the channel or thread."""
         return [
             message
             for message in self.messages
@@ -162,15 +163,15 @@ class SlackServer:
         ]
 
     def only_for(self, user: str) -> list[Posted]:
-        """The ephemeral messages to this person."""
+        """Return the ephemeral messages to this person."""
         return [message for message in self.messages if message.only_for == user]
 
     def called(self, method: str) -> list[dict[str, Any]]:
-        """The arguments of each authorised call of this method."""
+        """Return the arguments of each authorised call of this method."""
         return [arguments for name, arguments in self.calls if name == method]
 
     async def until(self, true: Callable[[], Any], seconds: float = 30.0) -> None:
-        """Wait until it holds; fails after `seconds`."""
+        """Wait until `true` returns true; fail after `seconds`."""
         async with asyncio.timeout(seconds):
             while not true():
                 self.changed.clear()
@@ -183,20 +184,20 @@ class SlackServer:
     def says(
         self, user: str, text: str, /, *, channel: str, ts: str | None = None, **other: Any
     ) -> dict[str, Any]:
-        """A message event. Channels that begin with D are direct messages."""
+        """Return a message event. Channels that begin with D are direct messages."""
         kind = "im" if channel.startswith("D") else "channel"
         event = {"type": "message", "user": user, "text": text, "ts": ts or self._next_ts()}
         self.said.append(event | {"channel": channel} | other)
         return self.event(event | {"channel": channel, "channel_type": kind} | other)
 
     def mentions(self, user: str, text: str, /, *, channel: str, **other: Any) -> list[dict[str, Any]]:
-        """The two events of a message that mentions the bot."""
+        """Return the two events of a message that mentions the bot."""
         message = self.says(user, f"<@{BOT}> {text}", channel=channel, **other)
         named = {key: value for key, value in message["event"].items() if key != "channel_type"}
         return [self.event(named | {"type": "app_mention"}), message]
 
     def edits(self, ts: str, text: str, *, channel: str) -> list[dict[str, Any]]:
-        """A person edits a message. The events that tell: that it mentions the bot is one more."""
+        """Let a person edit a message. Returns the events; a mention of the bot adds a second one."""
         [line] = [line for line in self.said if (line["channel"], line["ts"]) == (channel, ts)]
         before = {name: value for name, value in line.items() if name != "channel"}
         line |= {"text": text, "edited": {"user": line["user"], "ts": self._next_ts()}}
@@ -208,7 +209,7 @@ class SlackServer:
         return events
 
     def deletes(self, ts: str, *, channel: str) -> dict[str, Any]:
-        """A person deletes a message. One with a thread below it leaves a tombstone."""
+        """Let a person delete a message. If it has a thread, a tombstone stays."""
         self.said = [line for line in self.said if (line["channel"], line["ts"]) != (channel, ts)]
         event = {"type": "message", "channel": channel, "ts": self._next_ts(), "hidden": True}
         if not self.in_channel(channel, thread=ts):
@@ -223,7 +224,7 @@ class SlackServer:
         return self.event(event | {"subtype": "message_changed", "message": tombstone})
 
     def event(self, event: dict[str, Any]) -> dict[str, Any]:
-        """The payload in which Slack sends this event."""
+        """Return the payload in which Slack sends this event."""
         return FROM_SLACK | {
             "team_id": TEAM,
             "event": event,
@@ -234,7 +235,7 @@ class SlackServer:
         }
 
     def command(self, command: str, text: str = "", *, user: str, channel: str = "D1") -> dict[str, Any]:
-        """The payload of a slash command."""
+        """Return the payload of a slash command."""
         return FROM_SLACK | {
             "team_id": TEAM,
             "team_domain": "acme",
@@ -256,7 +257,7 @@ class SlackServer:
         channel: str = "D1",
         thread: str | None = None,
     ) -> dict[str, Any]:
-        """A button pressed in a message."""
+        """Return the payload of a button pressed in a message."""
         trigger = f"trigger.{next(self._numbers)}"
         container = {"type": "message", "message_ts": "1.1", "channel_id": channel}
         where = {
@@ -270,7 +271,7 @@ class SlackServer:
         }
 
     def menu(self, callback: str, message: dict[str, Any], *, user: str, channel: str) -> dict[str, Any]:
-        """An entry of a message's menu is chosen."""
+        """Return the payload of a menu entry chosen for a message."""
         return self._interaction("message_action", user, "trigger") | {
             "callback_id": callback,
             "channel": {"id": channel, "name": "general"},
@@ -288,7 +289,7 @@ class SlackServer:
         }
 
     def attach(self, name: str, content: bytes, type: str = "text/plain", **other: Any) -> dict[str, Any]:
-        """A file of a message."""
+        """Return a file of a message."""
         self.files[name] = (type, content)
         return {
             "id": f"F{next(self._numbers)}",
@@ -300,7 +301,8 @@ class SlackServer:
         }
 
     async def deliver(self, *payloads: dict[str, Any], **envelope: Any) -> None:
-        """By Socket Mode, and again where the connection ended first. Returns when each is acknowledged."""
+        """Send the payloads by Socket Mode, again if the connection ended first. Returns when each is
+        acknowledged."""
         for payload in payloads:
             id = None
             while id not in self.acknowledged:
@@ -309,20 +311,20 @@ class SlackServer:
                 await self.until(lambda id=id, on=on: id in self.acknowledged or on != self._sockets[-1:])  # type: ignore[misc]
 
     async def send(self, payload: dict[str, Any], **envelope: Any) -> str:
-        """By Socket Mode. Returns the id of the envelope at once."""
+        """Send a payload by Socket Mode. Returns the envelope's id at once."""
         await self.until(lambda: self._sockets)
         kinds = {"event_callback": "events_api", None: "slash_commands"}
         id = f"envelope-{next(self._numbers)}"
         kind = kinds.get(payload.get("type"), "interactive")
         whole = {"envelope_id": id, "type": kind, "payload": payload, "accepts_response_payload": False}
-        with suppress(ConnectionError):  # ended by the other side, which is about to be noticed
+        with suppress(ConnectionError):  # closed by the client, which is detected soon
             await self._sockets[-1].send_json({**whole, **envelope})
         return id
 
     async def post(
         self, url: str, payload: dict[str, Any], *, secret: str = SECRET, age: int = 0, **headers: str
     ) -> int:
-        """By HTTP, signed. Returns the status of the answer."""
+        """Send a signed payload by HTTP. Returns the status of the answer."""
         body, kind = urlencode({"payload": json.dumps(payload)}), "application/x-www-form-urlencoded"
         if payload.get("type") == "event_callback" or "challenge" in payload:
             body, kind = json.dumps(payload), "application/json"
@@ -343,7 +345,7 @@ class SlackServer:
             return answer.status
 
     async def hang_up(self) -> None:
-        """End all connections of Socket Mode."""
+        """Close all connections of Socket Mode."""
         for socket in list(self._sockets):
             await socket.close()
 
@@ -435,7 +437,7 @@ class SlackServer:
         if not _text(arguments) and not arguments.get("blocks"):
             raise Refused("no_text")
         channel = arguments["channel"]
-        if channel.startswith("U"):  # to a person: in private
+        if channel.startswith("U"):  # a message to a person is private
             arguments = {**arguments, "channel": f"D{channel[1:]}"}
         posted = self._post(arguments)
         return {"channel": posted.channel, "ts": posted.ts, "message": {"text": posted.text}}
@@ -456,7 +458,7 @@ class SlackServer:
         return {"channel": arguments["channel"], "ts": arguments["ts"]}
 
     def stop(self, user: str, *, channel: str, thread: str) -> dict[str, Any]:
-        """The person presses the button that stops what the bot does in the thread. The event that tells."""
+        """Return the event of the button that stops the bot's work in the thread."""
         event = {"type": "agent_session_stopped", "channel": channel, "thread_ts": thread, "user": user}
         return self.event(event)
 
@@ -513,7 +515,7 @@ class SlackServer:
         ]
         lines = [line for line in self.said if line["channel"] == channel] + bots
         lines = [line for line in lines if thread in (line["ts"], line.get("thread_ts"))]
-        if any(line["ts"] != thread for line in lines):  # Slack marks the first message of a thread too
+        if any(line["ts"] != thread for line in lines):  # Slack marks the first message of a thread, too
             lines = [line | {"thread_ts": line.get("thread_ts") or thread} for line in lines]
         latest, whole = arguments.get("latest", "9"), "oldest" in arguments
         lines = [line for line in lines if line["ts"] < latest or (whole and line["ts"] == latest)]
@@ -553,7 +555,7 @@ def _text(arguments: dict[str, Any]) -> str:
 
 
 def _fits(arguments: dict[str, Any], most: int = MOST_BLOCKS) -> None:
-    """Raises Refused if a limit is exceeded."""
+    """Raise Refused if a limit is exceeded."""
     if len(arguments.get("text") or "") > LONGEST_TEXT:
         raise Refused("msg_too_long")
     if "markdown_text" in arguments:

@@ -1,9 +1,9 @@
-"""What OpenAI's two APIs refuse, as their reference and guides had it on 24 November 2026.
+"""What OpenAI's two APIs refuse, according to their reference and guides of 24 November 2026.
 
     server.refuses = strict_openai.refusal
 
-Reasoning items are known by their encrypted content alone, since nothing is stored. It is sent where
-`include` asks for it, and models that do not reason refuse that.
+Reasoning items are recognised only by their encrypted content, since the server stores nothing. The content
+is sent if `include` asks for it; models without reasoning refuse that.
 """
 
 import json
@@ -29,7 +29,7 @@ CHAT = frozenset(
 
 
 def refusal(asked: Asked, *, reasons: bool = True) -> Raw | None:
-    """Return what a request gets that the API refuses; None for one that it takes."""
+    """Return the API's error for a request that it refuses; None if it accepts the request."""
     responses = asked.path.endswith("/responses")
     for param, message, status in _faults(asked, responses, reasons):
         error = {"message": message, "type": "invalid_request_error", "param": param, "code": None}

@@ -1,7 +1,7 @@
 """A process that talks with its companion until it is killed: `talkative.py HOME URL freeze|go on`.
 
-Writes a line for each reply that it has got. With `freeze` it stands still after the first, so that nothing
-in the background runs.
+It writes a line for each reply. With `freeze` it blocks after the first, so that nothing runs in the
+background.
 """
 
 import asyncio

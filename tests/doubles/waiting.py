@@ -1,4 +1,4 @@
-"""How often others run while something works on their event loop."""
+"""Count how often other tasks run while something occupies their event loop."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -10,8 +10,8 @@ from memory.process import pace
 
 
 async def turns_of_others(act: Awaitable[object], monkeypatch: pytest.MonkeyPatch) -> int:
-    """How often another task runs while `act` does. Each time that the act looks at the clock a millisecond
-    has gone by, however fast the machine is."""
+    """Return how often another task runs while `act` does. Each time that the act reads the clock, a
+    millisecond passes, however fast the machine is."""
     turns = 0
 
     async def tick() -> None:

@@ -1,13 +1,13 @@
-"""What servers of models answer and refuse, one file a kind in `tests/data/wire`, each with the thread that
-reports it and two inputs at least.
+"""What servers of models answer and refuse. `tests/data/wire` has one file for each kind, with the thread
+that reports it and at least two inputs.
 
     for case in wire_corpus.cases():
         case.script(server, "Green tea.")   # the odd answer first, then a plain one
 
-An input has a `whole` answer (or its `message`) and a `stream` (or its `deltas`). One that has but one of
-them is answered so in either way. In texts `$T` is the answer, `$1` and `$2` its halves. `calls` are the
-tools that the odd answer calls, `back` is what comes back with it in the next request, `refuses` what the
-server does not take.
+An input has a `whole` answer (or its `message`) and a `stream` (or its `deltas`). If it has only one of them,
+that one answers both kinds of request. In texts `$T` is the answer, `$1` and `$2` are its halves. `calls` are
+the tools that the odd answer calls. `back` is what the next request must return with it. `refuses` is what
+the server does not accept.
 """
 
 import json
@@ -22,7 +22,7 @@ from scripted_server import Asked, Raw, ScriptedServer, answer
 
 FOLDER = Path(__file__).parent.parent / "data" / "wire"
 PLAIN = "Then."
-"""What the server answers after the odd answer."""
+"""The server's answer after the odd answer."""
 Json = dict[str, Any]
 
 
@@ -39,7 +39,7 @@ class Case:
 
     @property
     def settings(self) -> Json:
-        """Settings that only this input has."""
+        """Return the settings that only this input has."""
         names = {"retries": "model_retries", "structured": "structured", "max_turns": "max_turns"}
         return {ours: self.input[name] for name, ours in names.items() if name in self.input}
 
@@ -49,12 +49,12 @@ class Case:
 
     @property
     def reply(self) -> str:
-        """A part of the reply."""
+        """Return a part of the reply."""
         return PLAIN if self.input.get("calls") else str(self.input.get("text", "Green tea."))
 
     def script(self, server: ScriptedServer, text: str) -> list[Asked]:
-        """Let the server answer the next call so, with this `text`, and later ones plainly. Return the list
-        of the requests that it did not refuse."""
+        """Script the odd answer with this `text` for the next call, and plain answers for later ones. Returns
+        the list of the requests that were not refused."""
         asked_for, refuses = list[Asked](), self.input.get("refuses")
 
         def step(asked: Asked) -> Any:
@@ -112,7 +112,7 @@ def cases() -> tuple[Case, ...]:
 
 
 async def forget_what_was_learned(pet: Any) -> None:
-    """Let the models of a companion meet the next server as a new one."""
+    """Reset what the models of a companion learned about their server."""
     for model in (await pet.components.models.answering(), await pet.components.models.consolidating()):
         wire = model.model.inner
         name = "max_tokens" if wire.api == "chat" else "max_output_tokens"
@@ -158,7 +158,7 @@ def _other_ids(body: Json, _: str) -> bool:
 
 
 def _calls(body: Json, when: str) -> bool:
-    """`calls without FIELD`, `calls with FIELD`: in the message or in each call."""
+    """Parse `calls without FIELD` and `calls with FIELD`. FIELD is in the message or in each call."""
     _, how, field = when.split()
     has = [
         field in message or all(field in call for call in message["tool_calls"])

@@ -81,8 +81,10 @@ def _options(
     debug: Annotated[bool, typer.Option("--debug", help="Print the traceback of an error.")] = False,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Print the log on stderr.")] = False,
 ) -> None:
-    """~ `hachi doctor --all` shows them, and what can be reached. => `hachi doctor --all` shows them, and
-    whether each server can be reached.
+    """Hachi, a companion that remembers. `hachi chat` talks with it.
+
+    Settings are environment variables (HACHI_HOME, HACHI_MODEL, OPENAI_API_KEY ...). `hachi doctor --all`
+    shows them, and whether each server can be reached.
     """
     if version:
         from agent import __version__

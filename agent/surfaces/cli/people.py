@@ -84,8 +84,9 @@ OtherName = Annotated[str, typer.Argument(metavar="NAME", help="Another name of 
 async def add_alias(
     pet: "Companion", person: Person, name: OtherName, user: User, place: PlaceName = "dm"
 ) -> Output:
-    """~ A search for either name then finds what is known of both. => A search for either name then finds
-    what is remembered under both.
+    """Give a person another name.
+
+    A search for either name then finds what is remembered under both.
     """
     decision = await pet.people.alias(person, name, user=user, place=place)
     return Output(decision_json(decision), f"{decision.content} ({decision.reason})")

@@ -1,5 +1,7 @@
-"""~ a server that only this machine can reach treats every request as a service's. => a server that only this
-machine can reach treats each request as one with a service's key.
+"""Authenticate callers and limit their requests.
+
+A user's key acts for its user; a service's key names the user. Until the first key is created, a server that
+only this machine can reach treats each request as one with a service's key.
 """
 
 import logging

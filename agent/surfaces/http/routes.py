@@ -39,9 +39,8 @@ def _query_of(dependant: Dependant) -> Iterator[str]:
 
 
 def api_routes(prefix: str = "", *, tag: str, any_query: bool = False) -> APIRouter:
-    """~ are named after their functions; with `any_query` they ignore unknown parameters, as OpenAI's API
-    does. => are named after their functions. `any_query`: unknown parameters are ignored, as OpenAI's API
-    does."""
+    """Return a router whose operations are named after their functions. `any_query`: unknown parameters are
+    ignored, as OpenAI's API does."""
     return APIRouter(
         prefix=prefix,
         tags=[tag],

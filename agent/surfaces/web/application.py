@@ -51,14 +51,12 @@ def app(
     stopping: Callable[[], bool] = lambda: False,
     docs: bool = False,
 ) -> FastAPI:
-    """~ With a `person` it is the console: theirs while no key is needed, later that of the key's person.
-    Without one, the traces alone. `loopback` is for a server that only this machine can reach: it needs no
-    key until the first one is created. `stopping` tells live lists that the server is stopping. With `docs`
-    the pages link to `/docs`, which the server beside them answers. => With a `person` it is the console:
-    that person's while no key is needed, then that of the key's person. Without one it shows only traces.
-    `loopback`: only this machine can reach the server, so it needs no key until the first one is created.
-    `stopping` returns whether the server is stopping; live lists then end. `docs`: the pages link to `/docs`
-    of the HTTP API.
+    """Return the pages over an open companion, which must stay open while it is served.
+
+    With a `person` it is the console: that person's while no key is needed, then that of the key's person.
+    Without one it shows only traces. `loopback`: only this machine can reach the server, so it needs no key
+    until the first one is created. `stopping` returns whether the server is stopping; live lists then end.
+    `docs`: the pages link to `/docs` of the HTTP API.
     """
     made = FastAPI(
         openapi_url=None,

@@ -1,6 +1,15 @@
-"""~ The console shows one person what is theirs. The traces alone show what everybody said, so they need an
-admin's key. => The console shows one person their own data. The server of traces shows what everybody said,
-so it needs an admin's key.
+"""Admit visitors of the pages, and decide whose pages they see.
+
+Browsers enter a key in a form, which sets a cookie; other clients send it as a bearer token. Keys are checked
+as in the HTTP API: until the first key is created, a server that only this machine can reach needs none.
+
+A cookie is a token that names its key and is signed with the key's digest, which the database stores. So
+every process accepts it, also after a restart, until the key is revoked. The token does not contain the key.
+A signed link (`agent.surfaces.links`) opens a person's own pages without a key, for an hour. Opening it shows
+a button; only pressing that uses up the link and sets the cookie.
+
+The console shows one person their own data. The server of traces shows what everybody said, so it needs an
+admin's key.
 """
 
 from contextlib import suppress

@@ -55,8 +55,9 @@ async def serve(
     workers: Workers = 1,
     listener: Listener = None,
 ) -> None:
-    """~ An address that others can reach needs a key. => An address that other machines can reach needs a
-    key.
+    """Serve OpenAI's API, REST and the console until Ctrl-C.
+
+    An address that other machines can reach needs a key.
     """
     from agent.surfaces.http.server import inherited
 

@@ -73,7 +73,9 @@ async def prune(
 @with_companion
 @filtered("all")
 async def stats(pet: "Companion", wanted: TraceFilter) -> Output:
-    """~ Those of the last 7 days by default. => By default it counts the last 7 days."""
+    """Count turns by day, person, model and surface: errors, times, tokens and cost, also of consolidation.
+
+    By default it counts the last 7 days."""
     from agent.tracing.store.stats import stats_of
 
     begin = wanted.since or moment(DEFAULT_SINCE)

@@ -181,8 +181,7 @@ async def list_memories(
     limit: Limit = 1000,
     kind: MemoryType | None = None,
 ) -> Response:
-    """~ The header `x-next-cursor` leads to the next page. => The header `x-next-cursor` holds the cursor of
-    the next page."""
+    """List what is remembered, newest first. The header `x-next-cursor` holds the cursor of the next page."""
     found = await pet.memories.list(user=user, limit=limit, kind=kind, **narrowing)
     return await _written(found, MemoryJson, memory_json)
 
@@ -300,8 +299,7 @@ async def undo_replacement(user: User, memory: PathMemory, pet: Pet) -> MemoryUp
 
 @router.get("/tasks")
 async def list_tasks(user: User, pet: Pet, all: bool = False) -> list[Task]:
-    """~ If an open task has the same words, none is created and the status is 200. => If there is one with
-    the same words, none is created and the status is 200."""
+    """Create a task. If there is one with the same words, none is created and the status is 200."""
     return await pet.tasks.list(user=user, done=all)
 
 
