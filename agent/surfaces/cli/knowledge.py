@@ -17,18 +17,17 @@ if TYPE_CHECKING:
     from memory.documents.library import IngestResult
     from memory.records import Chunk
 
-group = typer.Typer(
-    help="Add, list, search and remove documents to look things up in.", rich_markup_mode=None
-)
+group = typer.Typer(help="Add, list, search and remove documents.", rich_markup_mode=None)
 
 EXCERPT = 300
 """Most characters of a passage that are printed; `--json` has all of it."""
 NONE = "there are no documents here; `hachi knowledge add PATH` reads some"
 
 OnePlace = Annotated[
-    str | None, typer.Option("--place", metavar="PLACE", help="A place's, such as acme/general.")
+    str | None,
+    typer.Option("--place", metavar="PLACE", help="The documents of a place, such as acme/general."),
 ]
-OneUser = Annotated[str | None, user_option(help="This person's. Yours by default.")]
+OneUser = Annotated[str | None, user_option(help="The documents of this person. Default: yours.")]
 Everybody = Annotated[bool, typer.Option("--everybody", help="Everybody's.")]
 
 

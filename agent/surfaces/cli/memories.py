@@ -60,7 +60,7 @@ Subjects = Annotated[
 
 Ttl = Annotated[
     str | None,
-    typer.Option("--ttl", metavar="TIME", help="How long it holds: 1h, 7d, 2w … Default: for good."),
+    typer.Option("--ttl", metavar="TIME", help="When it expires: after 1h, 7d, 2w … Default: never."),
 ]
 
 

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from agent.companion import Companion
     from memory.people.profile import UserContext
 
-context = typer.Typer(help="See and set what is known of a person.", rich_markup_mode=None)
-people = typer.Typer(help="See who is known, and by which names.", rich_markup_mode=None)
+context = typer.Typer(help="See and change a person's profile.", rich_markup_mode=None)
+people = typer.Typer(help="See whose data is stored, and people's other names.", rich_markup_mode=None)
 tasks = typer.Typer(help="See and change tasks.", rich_markup_mode=None)
 messages = typer.Typer(help="See and forget messages.", rich_markup_mode=None)
 
@@ -75,7 +75,7 @@ async def link_to_pages(pet: "Companion", user: User) -> Output:
     return Output({"link": link}, link)
 
 
-Person = Annotated[str, typer.Argument(metavar="PERSON", help="A name that they are known by.")]
+Person = Annotated[str, typer.Argument(metavar="PERSON", help="A name under which they are remembered.")]
 OtherName = Annotated[str, typer.Argument(metavar="NAME", help="Another name of theirs.")]
 
 
@@ -126,7 +126,7 @@ async def set_field(
     field: Annotated[
         str, typer.Argument(metavar="FIELD", help="name, timezone, language, tone, goals …, or mode.")
     ],
-    value: Annotated[str, typer.Argument(metavar="VALUE", help="An empty one ('') clears the field.")],
+    value: Annotated[str, typer.Argument(metavar="VALUE", help="An empty value ('') clears the field.")],
     user: User,
     place: PlaceName = "dm",
 ) -> Output:
@@ -179,7 +179,7 @@ Due = Annotated[
     str | None,
     typer.Option(
         metavar="TIME|never",
-        help="By the person's clock: tomorrow 9am, friday 17:30, in 2 hours, 2026-01-10 (at nine).",
+        help="In the person's time zone: tomorrow 9am, friday 17:30, in 2 hours, 2026-01-10 (at nine).",
     ),
 ]
 

@@ -119,7 +119,7 @@ def fault_response(error: Exception, *, operator: bool) -> tuple[int, dict[str, 
     if status >= 500:
         log.warning("%s: %s", trace or code, message)
         if not operator and not isinstance(error, AnswerMisfit):
-            message = PUBLIC_MESSAGES.get(code, "the server has a fault; its log says which")
+            message = PUBLIC_MESSAGES.get(code, "internal error; the server's log describes it")
     if status == 404:
         message = without_command(message)
     param = _parameter_of(message) if isinstance(error, BadInput | AnswerMisfit) else None

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from agent.companion import Companion
     from memory.forgetting.cleanup import CleanupItem
 
-keys = typer.Typer(help="Make and revoke the keys of `hachi serve`.", rich_markup_mode=None)
-jobs = typer.Typer(help="See the background work, and what of it was given up.", rich_markup_mode=None)
+keys = typer.Typer(help="Create and revoke the keys of `hachi serve`.", rich_markup_mode=None)
+jobs = typer.Typer(help="See background jobs, and those that were given up.", rich_markup_mode=None)
 
 MAX_ROWS = 10
 """Most subjects and days that `stats` shows; JSON has all."""
@@ -172,7 +172,7 @@ async def revoke(pet: "Companion", id: ShortId) -> None:
 @with_companion
 async def list_jobs(
     pet: "Companion",
-    given_up: Annotated[bool, typer.Option("--given-up", help="Only what is not tried any more.")] = False,
+    given_up: Annotated[bool, typer.Option("--given-up", help="Only jobs that were given up.")] = False,
 ) -> Output:
     """List the jobs that are not done, oldest first."""
     empty = "no work is given up" if given_up else "no work is waiting"
@@ -186,7 +186,7 @@ async def retry(
     id: Annotated[
         str | None,
         typer.Argument(
-            metavar="ID", help="The id, or its first 8 characters. Default: all that was given up."
+            metavar="ID", help="The id, or its first 8 characters. Default: all jobs that were given up."
         ),
     ] = None,
 ) -> Output:

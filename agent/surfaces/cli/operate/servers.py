@@ -38,7 +38,9 @@ HttpPort = Annotated[
 ]
 Heartbeat = Annotated[
     Path | None,
-    typer.Option("--heartbeat", metavar="FILE", help="Touch this file every 10 seconds while all is well."),
+    typer.Option(
+        "--heartbeat", metavar="FILE", help="Touch this file every 10 seconds while the process is healthy."
+    ),
 ]
 BEAT_SECONDS = 10.0
 
@@ -137,7 +139,7 @@ async def serve_traces(session: Session, host: Host = "127.0.0.1", port: Port = 
 @with_session
 async def mcp(
     session: Session,
-    user: Annotated[str | None, user_option(help="Whose memory, on stdin and stdout.")] = None,
+    user: Annotated[str | None, user_option(help="Whose memory to serve on stdin and stdout.")] = None,
     place: PlaceName = "dm",
     http: HttpPort = None,
     host: Host = "127.0.0.1",

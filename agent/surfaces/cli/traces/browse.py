@@ -47,7 +47,7 @@ async def tail(
     traces: "Traces",
     wanted: TraceFilter,
     limit: Annotated[
-        int, typer.Option("--limit", "-n", min=0, help="How many earlier ones to show first.")
+        int, typer.Option("--limit", "-n", min=0, help="How many earlier turns to show first.")
     ] = 10,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
 ) -> None:
@@ -70,9 +70,7 @@ async def tail(
 async def show(
     traces: "Traces",
     id: TraceId = "last",
-    full: Annotated[
-        bool, typer.Option("--full", help="Everything: exact requests, outputs, results.")
-    ] = False,
+    full: Annotated[bool, typer.Option("--full", help="Show exact requests, outputs and results.")] = False,
 ) -> Output:
     """Show one turn as a tree, with its background jobs; by default the newest."""
     found = await traces.get_with_jobs(id, now())

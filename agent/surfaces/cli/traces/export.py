@@ -33,7 +33,7 @@ async def export(
     ids: TraceIds,
     format: Annotated[Literal["json", "md"], typer.Option("--format")] = "json",
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Stdout by default, or for -.")
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Default, and with -: stdout.")
     ] = None,
 ) -> None:
     """Write traces as one file: JSON, which `replay` reads, or Markdown.
@@ -51,7 +51,10 @@ async def export(
 async def prune(
     traces: "Traces",
     older: Annotated[
-        datetime, typer.Option(parser=moment, metavar="TIME", help="Than this: 30d, 2w, 2026-01-10.")
+        datetime,
+        typer.Option(
+            parser=moment, metavar="TIME", help="Delete traces older than this: 30d, 2w, 2026-01-10."
+        ),
     ],
     dry_run: DryRun = False,
     yes: Yes = False,

@@ -24,21 +24,23 @@ def _filter(
         typer.Option(
             parser=read_by(read_place),
             metavar="dm|NAME",
-            help="Only in private (dm), or in a place such as acme and what is in it.",
+            help="Only in private (dm), or in a place such as acme and the places in it.",
         ),
     ] = None,
     tool: Annotated[str | None, typer.Option(metavar="NAME", help="Only if this tool was called.")] = None,
     error: Annotated[bool, typer.Option("--error", help="Only if something failed.")] = False,
     text: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Only if what was recorded of it has this.")
+        str | None, typer.Option(metavar="TEXT", help="Only if the trace contains this text.")
     ] = None,
     since: Annotated[
         datetime | None,
-        typer.Option(parser=moment, metavar="TIME", help="Only from then on: 2h, 1d, 2026-01-10."),
+        typer.Option(parser=moment, metavar="TIME", help="Only since: 2h, 1d, 2026-01-10."),
     ] = None,
     slower: Annotated[
         float | None,
-        typer.Option(parser=read_by(read_seconds), metavar="TIME", help="Only if it took longer: 2s, 500ms."),
+        typer.Option(
+            parser=read_by(read_seconds), metavar="TIME", help="Only if the turn took longer: 2s, 500ms."
+        ),
     ] = None,
     all: Annotated[bool, typer.Option("--all", help="Background jobs too.")] = False,
 ) -> TraceFilter:

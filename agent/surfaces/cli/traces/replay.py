@@ -43,17 +43,17 @@ async def replay(
     ] = None,
     memory: Annotated[
         Literal["recorded", "today"],
-        typer.Option("--memory", help="What the tools found then, or what they find today."),
+        typer.Option("--memory", help="The recorded results of tools, or new ones from today's memory."),
     ] = "recorded",
     model: Annotated[
         Literal["recorded", "live"],
-        typer.Option("--model", help="The recorded outputs, or the model of the settings beside them."),
+        typer.Option("--model", help="The recorded outputs, or also those of the configured model."),
     ] = "recorded",
     from_call: Annotated[
         int | None,
-        typer.Option("--from", min=1, metavar="N", help="Ask a live model from call N on, 1 by default."),
+        typer.Option("--from", min=1, metavar="N", help="Use the live model from call N on; 1 by default."),
     ] = None,
-    full: Annotated[bool, typer.Option("--full", help="Every difference, and each text whole.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Show every difference, with whole texts.")] = False,
 ) -> Output:
     """Replay turns from their traces with today's prompts, settings and code.
 
@@ -161,7 +161,9 @@ async def to_test(
     id: TraceId = "last",
     into: Annotated[
         Path | None,
-        typer.Option("--into", metavar="FOLDER", help="`tests` by default if it is here, otherwise here."),
+        typer.Option(
+            "--into", metavar="FOLDER", help="Default: the folder `tests` if it exists, else this folder."
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite files.")] = False,
 ) -> None:

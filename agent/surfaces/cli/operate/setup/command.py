@@ -13,17 +13,25 @@ from agent.surfaces.cli.session import Session, require, with_session
 Text = str | None
 Server = Annotated[
     Text,
-    typer.Option("--provider", metavar="NAME|URL|FILE", help="Who serves the model; none is the stand-in."),
+    typer.Option(
+        "--provider", metavar="NAME|URL|FILE", help="The model's server or provider; `none` is the stand-in."
+    ),
 ]
-Key = Annotated[Text, typer.Option("--key", help="Its key; here and for tokens, - reads a line of stdin.")]
+Key = Annotated[
+    Text, typer.Option("--key", help="The server's key. As a key or token, - reads a line of stdin.")
+]
 Model = Annotated[Text, typer.Option("--model", metavar="NAME", help="The model, or the path of its file.")]
 Bot = Annotated[Text, typer.Option("--bot", metavar="discord|slack|none", help="The bot to set up.")]
 Discord = Annotated[Text, typer.Option("--discord-token", help="The bot's token on Discord.")]
 SlackBot = Annotated[Text, typer.Option("--slack-bot-token", help="The bot's token on Slack, xoxb-….")]
 SlackApp = Annotated[Text, typer.Option("--slack-app-token", help="The app's token on Slack, xapp-….")]
-Servers = Annotated[Text, typer.Option("--servers", metavar="IDS", help="Discord's servers where it works.")]
-Channels = Annotated[Text, typer.Option("--channels", metavar="IDS", help="The channels where it works.")]
-Roles = Annotated[Text, typer.Option("--roles", metavar="IDS", help="The roles that may use it.")]
+Servers = Annotated[
+    Text, typer.Option("--servers", metavar="IDS", help="Discord's servers where the bot answers.")
+]
+Channels = Annotated[
+    Text, typer.Option("--channels", metavar="IDS", help="The channels where the bot answers.")
+]
+Roles = Annotated[Text, typer.Option("--roles", metavar="IDS", help="The roles that may use the bot.")]
 Turns = Annotated[Text, typer.Option("--daily-turns", metavar="N", help="Turns a day for one person.")]
 
 
