@@ -12,11 +12,11 @@ from tools.lookup import SEEN, cut
 from tools.memories import without_default
 
 LONGEST_LINE = 300
-"""Most characters of a title, or of the headings above a passage."""
+"""Maximum characters of a title, or of the headings above a passage."""
 ROOM_FOR_MARK = 30
 """Characters reserved for the mark at the end of a cut passage."""
 SHORTEST = 200
-"""Least characters of the best passage, however small the budget is: a name alone answers nothing."""
+"""Minimum characters of the best passage, however small the budget is: a name alone answers nothing."""
 
 
 async def search_knowledge(

@@ -19,11 +19,11 @@ from memory.text.short_ids import short_ids
 from tools.failures import TryAgain
 
 LONGEST_HIT = 1_500
-"""Most characters of one hit in a result."""
+"""Maximum characters of one hit in a result."""
 LONGEST_CONTEXT = 120
-"""Most characters of a message around a hit."""
+"""Maximum characters of a message around a hit."""
 LONGEST_RESULT = 4_000
-"""Most characters of one result, unless the `limit` asks for more."""
+"""Maximum characters of one result, unless the `limit` asks for more."""
 FOR_EACH = 100
 """Characters that a result may have for each item of its `limit`."""
 Entry = dict[str, Any] | list[str]

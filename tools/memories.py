@@ -37,7 +37,7 @@ def without_default(schema: dict[str, Any]) -> None:
 
 MOST_TASKS = 50
 LONGEST_OLD = 200
-"""Most characters of a fact that a model reads before it replaces it."""
+"""Maximum characters of a fact that a model reads before it replaces it."""
 PAUSES = (0.5, 2.0)
 """Seconds between attempts to write, while the database is busy or cannot be reached."""
 NOT_STORED = "this was not stored, since the database does not answer; say so, and do not call again for it"

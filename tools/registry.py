@@ -35,7 +35,7 @@ Arguments = TypeVar("Arguments", bound=BaseModel)
 TOOL_SECONDS = 30.0
 """A tool that runs longer is cancelled, and the model gets an error."""
 LONGEST_RESULT = 20_000
-"""Most characters of a result. If it is longer, the model reads how many are missing."""
+"""Maximum characters of a result. If it is longer, the model reads how many are missing."""
 
 
 @dataclass(frozen=True, eq=False)

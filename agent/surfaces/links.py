@@ -27,9 +27,9 @@ VALID = timedelta(minutes=10)
 MEMORIES = "/memories"
 """The page with what is remembered about a person."""
 LONGEST = 200
-"""Most characters of one candidate in the text of a message."""
+"""Maximum characters of one candidate in the text of a message."""
 LONGEST_TOKEN = 4_000
-"""Most characters of a token that is read: it may unpack to a thousand times its length."""
+"""Maximum characters of a token that is read: it may unpack to a thousand times its length."""
 NOTHING = "Nothing that you told matches this, so nothing is forgotten."
 
 

@@ -19,7 +19,7 @@ from agent.surfaces.cli.session import Session
 SURFACES = {"serve": "http"} | {name: name for name in ("mcp", "console", "discord", "slack")}
 """The surface of these commands in traces; the surface of all others is `cli`."""
 LONGEST_LINE = 200
-"""Most characters of a command's line in the help."""
+"""Maximum characters of a command's line in the help."""
 INTERRUPTED = 130
 """The exit code that typer returns after Ctrl-C."""
 COMMANDS = {

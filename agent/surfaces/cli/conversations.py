@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 group = typer.Typer(help="See and forget conversations.", rich_markup_mode=None)
 Id = Annotated[str, typer.Argument(metavar="ID", help="The whole id, as `list` prints it.")]
 BEGINNING = 60
-"""Most characters of a first message in a list."""
+"""Maximum characters of a first message in a list."""
 COLUMNS: Columns = {
     "id": lambda one: one.id,
     "place": "place",

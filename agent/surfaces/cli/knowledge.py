@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 group = typer.Typer(help="Add, list, search and remove documents.", rich_markup_mode=None)
 
 EXCERPT = 300
-"""Most characters of a passage that are printed; `--json` has all of it."""
+"""Maximum characters of a passage that are printed; `--json` has all of it."""
 NONE = "there are no documents here; `hachi knowledge add PATH` reads some"
 
 OnePlace = Annotated[

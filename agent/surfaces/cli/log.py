@@ -24,7 +24,7 @@ DECIDED = logging.getLogger("hachi.decisions")
 """The logger of `memory.facts.decision_log`, named here because most commands do not load that module."""
 
 MAX_BYTES = 5_000_000
-"""Most bytes of one log file."""
+"""Maximum bytes of one log file."""
 
 
 @contextmanager

@@ -34,7 +34,7 @@ tasks = typer.Typer(help="See and change tasks.", rich_markup_mode=None)
 messages = typer.Typer(help="See and forget messages.", rich_markup_mode=None)
 
 MAX_FACTS = 7
-"""Most facts that are shown; `hachi memories list` shows all."""
+"""Maximum number of facts that are shown; `hachi memories list` shows all."""
 PEOPLE: Columns = {
     "user": "user",
     "name": lambda person: "" if person.name == person.user else person.name,

@@ -19,15 +19,15 @@ from agent.surfaces.http.errors import IMAGE_URL, ApiError, error_response
 from agent.surfaces.http.pictures import take_pictures
 
 MAX_BODY = 60_000_000
-"""Most bytes of a body. A reverse proxy may have a lower limit."""
+"""Maximum bytes of a body. A reverse proxy may have a lower limit."""
 TEXT = 400_000
-"""Most characters of one text. A model reads at most this much of what a client sends."""
+"""Maximum characters of one text. A model reads at most this much of what a client sends."""
 SHORT_BODY = 100_000
 """A body of at most this many bytes is read whatever else is in flight, and parsed with its pictures."""
 MOST_BODIES = 4
 """How many bodies of the greatest size may be in memory at once. A body stays there until it is answered."""
 MOST_BUCKETS = 10_000
-"""Most people that a limiter counts. The ones whose last request is oldest are dropped."""
+"""Maximum number of people that a limiter counts. The ones whose last request is oldest are dropped."""
 
 
 def sendable(value: Any) -> Any:

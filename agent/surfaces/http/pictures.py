@@ -12,12 +12,12 @@ from agent.types.client import AN_IMAGE, ClientTurn, MessageItem
 from memory.process.spans import new_id
 
 MOST_WITHOUT = 4_000_000
-"""Most bytes of a JSON body without its pictures."""
+"""Maximum bytes of a JSON body without its pictures."""
 MOST_PICTURES = 1_000
 SHORT = 10_000
 """A picture of at most this many bytes stays in the body."""
 MAX_PICTURE = 25_000_000
-"""Most bytes of a picture; in base64 it is a third longer."""
+"""Maximum bytes of a picture; in base64 it is a third longer."""
 _BEGIN = b'"data:image'  # followed by a slash, which some clients escape with a backslash
 
 

@@ -27,9 +27,9 @@ KEEP_ALIVE = 75
 """Seconds before an idle connection is closed. Longer than clients keep one open, since a request that is
 sent while the connection closes is lost."""
 BACKLOG = 2_048
-"""Most connections that wait to be accepted."""
+"""Maximum number of connections that wait to be accepted."""
 MAX_CONCURRENT = 1_000
-"""Most concurrent connections and tasks; further ones get status 503."""
+"""Maximum number of concurrent connections and tasks; further ones get status 503."""
 AGAIN_SECONDS = 1.0
 """Seconds before a worker that died is started again."""
 

@@ -26,9 +26,9 @@ from memory.errors import NotFound
 log = logging.getLogger("hachi.traces.page")
 
 MAX_BODY = MAX_BYTES + 10_000
-"""Most bytes of a body: a form with one document."""
+"""Maximum bytes of a body: a form with one document."""
 MAX_UNKNOWN_BODY = 4_096
-"""Most bytes of a form that are read before a key is known. That is the form for a key, or a text that was
+"""Maximum bytes of a form that are read before a key is known. That is the form for a key, or a text that was
 typed before the visit expired."""
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "

@@ -28,10 +28,10 @@ from memory.errors import NotFound
 from memory.records import ForgetCandidate, ForgetKind, Forgotten, Memory, MemoryUpdate, Message
 
 MOST_LISTED = 200
-"""Most facts on a page."""
+"""Maximum number of facts on a page."""
 MOST_FOUND = 20
 MOST_FILES = 20
-"""Most files in one upload."""
+"""Maximum number of files in one upload."""
 KINDS: tuple[ForgetKind, ...] = get_args(ForgetKind)
 
 router = APIRouter(dependencies=[Depends(require_visit)])

@@ -26,13 +26,14 @@ from memory.text import storable
 _PLAIN = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable("strikethrough").disable("image")
 _MARKDOWN = MarkdownIt("commonmark", _PLAIN.options).enable(["strikethrough", "table"]).disable("image")
 MAX_CELLS = 10_000
-"""Most cells of tables in a text. Rows are padded to the widest row, so a short text could take minutes."""
+"""Maximum number of cells of tables in a text. Rows are padded to the widest row, so a short text could take
+minutes."""
 MOST_FIELDS = 1_000
-"""Most fields of a form. A hundred thousand take half a second to read."""
+"""Maximum number of fields of a form. A hundred thousand take half a second to read."""
 MAX_FORM = 1_000_000
-"""Most characters of a form without files. The longest form holds a document."""
+"""Maximum characters of a form without files. The longest form holds a document."""
 MAX_TEXT = 4_000
-"""Most characters of one text on a page. A link shows the rest."""
+"""Maximum characters of one text on a page. A link shows the rest."""
 _MATH = re.compile(
     r"(?P<code>(?P<fence>```|~~~).*?(?:(?P=fence)|\Z)|`[^`\n]+`)"
     r"|\$\$[^$]+\$\$|\\\[(?:(?!\\\[).)+?\\\]|\\\((?:(?!\\\().)+?\\\)|(?<![\w$])\$(?=\S)[^$\n`]+(?<=\S)\$(?![\w$])",

@@ -24,15 +24,15 @@ MESSAGES_SHOWN = 40
 LEARNED = 1_000
 """How many of the newest facts are read to find those learned from the messages on the page."""
 CONVERSATIONS = 50
-"""Most conversations on their page."""
+"""Maximum number of conversations on their page."""
 BESIDE = 12
-"""Most conversations in the list next to another one."""
+"""Maximum number of conversations in the list next to another one."""
 PAUSE = 0.05
-"""Least seconds between two updates of an answer, since each sends the whole text so far."""
+"""Minimum seconds between two updates of an answer, since each sends the whole text so far."""
 PAUSE_RATIO = 10
 """The pause as a multiple of the time that rendering took, so that other requests are served meanwhile."""
 SETTLE = 10.0
-"""Most seconds after an answer that the page waits for what is learned from its message."""
+"""Maximum seconds after an answer that the page waits for what is learned from its message."""
 
 router = APIRouter(dependencies=[Depends(require_visit)])
 

@@ -12,7 +12,7 @@ WIDTH = 1_000.0
 MIN_BAR = 4.0
 """The minimum width of a bar, in the same units, so that it stays visible."""
 MAX_ROWS = 400
-"""Most rows of one trace on a page."""
+"""Maximum number of rows of one trace on a page."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ FIRST = "0.0"
 """The root span of the trace itself."""
 FROM_PLACES = "this trace shows what others said elsewhere; whoever runs this server can open it"
 MAX_DIFFERENCES = 100
-"""Most differences on a page."""
+"""Maximum number of differences on a page."""
 
 router = APIRouter(dependencies=[Depends(require_visit)])
 

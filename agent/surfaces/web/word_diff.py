@@ -10,9 +10,9 @@ from rapidfuzz.distance import Indel
 CONTEXT = 120
 """Characters of equal text shown before and after a change."""
 MAX_PIECE = 3_000
-"""Most characters of one piece that are shown."""
+"""Maximum characters of one piece that are shown."""
 MAX_BY_WORD = 16_000
-"""Most characters of both texts that are compared word by word; longer texts are compared line by line."""
+"""Maximum characters of both texts that are compared word by word; longer texts are compared line by line."""
 
 _WORD, _LINE = re.compile(r"\w+|\s+|[^\w\s]"), re.compile(r".*\n|.+")
 Span = tuple[bool, str]

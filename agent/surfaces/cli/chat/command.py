@@ -27,8 +27,8 @@ ANNOUNCEMENT = (
     "Run `hachi setup` for a real one."
 )
 SETTLE_TIMEOUT = 5.0
-"""Most seconds that the next line waits for the background work of a turn. Unfinished work goes on meanwhile,
-or at the next start."""
+"""Maximum seconds that the next line waits for the background work of a turn. Unfinished work goes on
+meanwhile, or at the next start."""
 
 
 @with_session

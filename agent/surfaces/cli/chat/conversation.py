@@ -31,7 +31,7 @@ QUESTION = "Forget it? Say y, n or its numbers with the next line."
 WHICH = "Forget which? Say n or its numbers with the next line."
 YES, NO = frozenset({"y", "yes"}), frozenset({"n", "no"})
 MOST_SHOWN = 20
-"""Most facts that `/memories` shows; `hachi memories list` shows all."""
+"""Maximum number of facts that `/memories` shows; `hachi memories list` shows all."""
 _COMMAND = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.DOTALL)
 HELP = """\
 /memories [WORDS]  what is remembered of you here

@@ -32,7 +32,7 @@ keys = typer.Typer(help="Create and revoke the keys of `hachi serve`.", rich_mar
 jobs = typer.Typer(help="See background jobs, and those that were given up.", rich_markup_mode=None)
 
 MAX_ROWS = 10
-"""Most subjects and days that `stats` shows; JSON has all."""
+"""Maximum number of subjects and days that `stats` shows; JSON has all."""
 LABELS = {
     "types": "type",
     "subjects": "subject",

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 MOST_NAMED = 20
-"""Most unreadable parts of a file that are listed, one a line."""
+"""Maximum number of unreadable parts of a file that are listed, one a line."""
 
 File = Annotated[Path | None, typer.Argument(metavar="FILE", help="Default, and with -: stdin or stdout.")]
 

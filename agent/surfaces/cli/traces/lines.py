@@ -15,7 +15,7 @@ COLUMNS = tuple("id when where user said calls tools tokens cost took status".sp
 WIDE = 100
 """Columns that the table needs; a narrower terminal gets lines."""
 MAX_LINES = 12
-"""Most lines of one difference that are shown, unless all are requested."""
+"""Maximum number of lines of one difference that are shown, unless all are requested."""
 
 _STYLES: dict[Tone, str] = {
     "strong": "bold",

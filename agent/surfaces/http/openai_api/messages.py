@@ -19,7 +19,7 @@ from agent.types.arguments import MAX_MESSAGE
 from agent.types.client import AN_IMAGE, CallItem, Item, MessageItem, ResultItem
 
 MAX_SHOWN = 4 * MAX_MESSAGE
-"""Most characters of the last message together with the template that a client puts around it."""
+"""Maximum characters of the last message together with the template that a client puts around it."""
 
 
 class LenientBody(BaseModel):
