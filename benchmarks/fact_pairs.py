@@ -93,8 +93,7 @@ def _id_of(content: str, prompt: str) -> str | None:
 
 
 async def decide(pairs: Sequence[Pair]) -> list[Result]:
-    """Return the outcome of each pair. Its own person states the two facts to a companion, one after the
-    other."""
+    """Return the outcome of each pair; its own person states the two facts, one after the other."""
     results = []
     async with new_companion({"judge": False}) as pet:
         for pair in pairs:

@@ -1,5 +1,4 @@
-"""What the benchmarks share: a scripted model, a companion in a new data folder, and their command lines and
-reports."""
+"""What the benchmarks share: a scripted model, a companion in a new data folder, options and reports."""
 
 import argparse
 import json

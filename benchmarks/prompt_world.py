@@ -21,8 +21,7 @@ VITAL = "{user} is allergic to peanuts"
 """A person says this first in each conversation; each later prompt of theirs there must contain it."""
 
 _TEXTS = json.loads((Path(__file__).parent / "data/prompt_world.json").read_text(encoding="utf-8"))
-"""What people say, by language, and what models answer: sentences with gaps for a person, a town, a
-number."""
+"""What people say, by language, and what models answer: templates for a person, a town, a number."""
 ONCE = {1: ("name", "Maya"), 2: ("location", "Porto"), 5: ("tone", "casual"), 9: ("answer_length", "short")}
 OFTEN = {4: "conversation_themes", 8: "other_notes", 12: "goals"}
 
@@ -56,8 +55,7 @@ class Said:
 
 
 def story(turns: int) -> Iterator[Said]:
-    """Yield the turns, always the same ones: in private and in two places, over `DAYS` days for 65 of
-    them."""
+    """Yield the turns, always the same: in private and in two places, over `DAYS` days for 65 of them."""
     chance = Random(11)
     talks = [*((user, None) for user in PEOPLE), *((None, place) for place in PLACES)]
     at, met, said = START, set[str](), None
@@ -179,8 +177,7 @@ def _summary(n: int) -> str:
 
 
 def _written(tools: Iterable[Any]) -> str:
-    """Return the tools as JSON, as providers receive them. How a provider shows them to its model is not
-    known."""
+    """Return the tools as JSON, as providers receive them; how a model sees them is not known."""
     sent = [
         {"name": tool.name, "description": tool.description, "parameters": tool.params_json_schema}
         for tool in tools

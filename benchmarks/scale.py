@@ -83,8 +83,7 @@ def new_facts(size: int, count: int) -> list[Fact]:
 
 
 async def measure(size: int, searches: int, remembers: int, readers: Sequence[int] = ()) -> dict[str, Any]:
-    """Return the figures: names with p50 or p95 are milliseconds; others are seconds, megabytes or a
-    share."""
+    """Return the figures: p50 and p95 are milliseconds; others are seconds, megabytes or a share."""
     now = datetime(2026, 11, 21, 9, tzinfo=UTC)
     async with new_companion({}, clock=lambda: now) as pet:
         started = time.perf_counter()
@@ -122,8 +121,7 @@ async def measure(size: int, searches: int, remembers: int, readers: Sequence[in
 
 
 async def of_reader(pet: Companion, lines: int) -> dict[str, float]:
-    """Return the milliseconds of searches of a person with `lines` messages: the first, one after a write,
-    any other."""
+    """Return the milliseconds of a person's searches: the first, one after a write, any other."""
     facts, names = list(told(lines, lines, seed=7)), ("first_p50", "after_write_p50", "search_p50")
     sent = [{"author": "Ana", "text": fact.text, "sent_at": "2026-11-01T09:00Z"} for fact in facts]
     took: dict[str, list[float]] = {name: [] for name in names}

@@ -45,8 +45,7 @@ ANSWER, SUMMARY = {"message": "I see.", "memories": []}, {"summary": "They talke
 
 
 class Slow(Scripted):
-    """A model that waits, then asks to remember the text after `KEEP`, if there is any, and gives a fixed
-    answer."""
+    """A model that waits, asks to remember any text after `KEEP`, and gives a fixed answer."""
 
     def __init__(self, seconds: float, answer: dict[str, Any]) -> None:
         super().__init__(partial(_said, answer))
@@ -66,8 +65,8 @@ def _said(answer: dict[str, Any], _system: str, items: list[Any], _tools: list[A
 
 
 async def serve(home: Path, seconds: float) -> None:
-    """Run one server. It prints its address, its memory whenever it reads a line, and its statistics at the
-    end."""
+    """Run one server. It prints its address, its memory for each line it reads, and finally its
+    statistics."""
     settings = Settings.load(home=home, embedder="bundled", http_rate=0)
     statements = 0
 

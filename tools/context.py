@@ -71,8 +71,7 @@ class TurnContext:
 
     @property
     def hits(self) -> tuple[Hit, ...]:
-        """Return each hit once, without the messages around it. Lists count only if the turn has no
-        search."""
+        """Return each hit once, without messages around it. Lists count only if the turn has no search."""
         hits = (hit for hits in self.searches or self.lists for hit in hits if hit.score)
         return tuple({hit.id: hit for hit in hits}.values())
 

@@ -41,8 +41,7 @@ async def search_knowledge(
 
 
 async def _why_nothing(turn: TurnContext) -> str:
-    """Say why there are no hits. Unreadable documents count as absent, so that their existence does not
-    leak."""
+    """Say why there are no hits. Unreadable documents count as absent: their existence must not leak."""
     if await turn.knowledge.documents(turn.audience):
         return "nothing in the documents bears on this"
     return "no documents have been added that may be read here"

@@ -224,8 +224,7 @@ def _excerpt(excerpt: Excerpt, reader: Reader) -> Entry:
 
 
 def _lines(line: Line, excerpt: Excerpt, origin: str) -> list[str]:
-    """Write the lines of a message. If it comes from another place or account, its author's name says
-    which."""
+    """Write the lines of a message; the author's name also says if it is from another place or account."""
     message = line.message
     said = f" (in {one_line(origin)})" if origin else ""
     gap = ["…"] if message.id in excerpt.gaps else []

@@ -125,7 +125,7 @@ def _error(text: str, **more: Any) -> ToolResult:
 
 
 def as_text(value: Any) -> str:
-    """Return text unchanged, any other value as JSON, cut after `LONGEST_RESULT` characters. Raises
+    """Return text unchanged, other values as JSON, cut after `LONGEST_RESULT` characters. Raises
     ToolFailed."""
     try:
         if not isinstance(value, str):

@@ -10,8 +10,7 @@ from typing import Any
 from tools.failures import ToolFailed
 
 MOST = 32
-"""Maximum number of threads of one process. A call that never ends keeps its thread: Python cannot stop
-one."""
+"""Maximum number of threads of one process. A call that never ends keeps its thread."""
 WAIT_SECONDS = 5.0
 """Seconds that a call waits for a free thread."""
 _POLL_SECONDS = 0.02
