@@ -134,7 +134,7 @@ def key_of(scope: Scope) -> Key | None:
     return key
 
 
-bearer = HTTPBearer(auto_error=False, description="A key that `hachi keys create` made.")
+bearer = HTTPBearer(auto_error=False, description="A key from `hachi keys create`.")
 
 
 async def authenticate(

@@ -124,7 +124,7 @@ class Parameters(BaseModel):
 
     model_config = ConfigDict(extra="allow")
 
-    model: Id | None = Field(default=None, description="Any; the one that Hachi is set up with answers.")
+    model: Id | None = Field(default=None, description="Any value; the configured model answers.")
     stream: bool | None = False
     temperature: Annotated[float | None, Field(ge=0, le=2)] = None
     top_p: Annotated[float | None, Field(ge=0, le=1)] = None
@@ -135,13 +135,14 @@ class Parameters(BaseModel):
         default=None, description="Its `chat_id` or `conversation_id` names the conversation."
     )
     conversation: Id | Conversation | None = Field(
-        default=None, description="The name of a conversation that is kept here: what is said is added to it."
+        default=None,
+        description="The name of a conversation whose history Hachi stores; messages are added to it.",
     )
 
     reads: list[Id] | None = Field(
         default=None,
         max_length=MAX_READS,
-        description="With a service's key: places that the person can read, to search in private too.",
+        description="With a service's key: places that the person can read, also searched in private.",
     )
 
     def person(self, caller: Caller) -> str | None:
@@ -191,7 +192,7 @@ class ChatRequest(Parameters):
 
     messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=MOST_MESSAGES)]
     stream_options: StreamOptions | None = None
-    n: int | None = Field(default=None, description="1, where it is given.")
+    n: int | None = Field(default=None, description="If set, 1.")
     max_tokens: Annotated[int | None, Field(ge=1)] = None
     max_completion_tokens: Annotated[int | None, Field(ge=1)] = None
     presence_penalty: Annotated[float | None, Field(ge=-2, le=2)] = None

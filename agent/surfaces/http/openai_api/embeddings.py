@@ -37,9 +37,9 @@ class EmbeddingRequest(BaseModel):
     model_config = ConfigDict(extra="forbid") | example({"input": "a walk by the sea"})
 
     input: Text | Annotated[list[Text], Field(min_length=1, max_length=512)]
-    model: Id | None = Field(default=None, description="Any; the embedder that Hachi is set up with answers.")
+    model: Id | None = Field(default=None, description="Any value; the configured embedder answers.")
     encoding_format: Literal["float", "base64"] | None = None
-    dimensions: int | None = Field(default=None, description="Those of the embedder, where it is given.")
+    dimensions: int | None = Field(default=None, description="If set, the dimension of the embedder.")
     user: Id | None = None
 
 

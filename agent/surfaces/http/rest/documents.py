@@ -51,7 +51,9 @@ class NewDocument(StrictBody):
 
     model_config = example({"name": "travel.md", "text": "# Travel\n\nThe office pays for train tickets."})
 
-    name: Annotated[str, Field(min_length=1, max_length=200, description="its ending says how it is read")]
+    name: Annotated[
+        str, Field(min_length=1, max_length=200, description="its suffix decides how it is parsed")
+    ]
     text: Annotated[str, Field(min_length=1, max_length=MAX_BYTES, pattern=r"\S")]
 
 
@@ -67,7 +69,9 @@ async def _shared(
     caller: Authenticated,
     place: Annotated[
         str | None,
-        InQuery(max_length=MAX_PLACE, description="unset is everybody's", examples=["acme/general"]),
+        InQuery(
+            max_length=MAX_PLACE, description="default: everybody's documents", examples=["acme/general"]
+        ),
     ] = None,
 ) -> Owner:
     """Return a place as owner, for a service's key, since only a service knows who may read there. Raises

@@ -152,7 +152,7 @@ async def _narrowing(
     subjects: Tags = [],  # noqa: B006 - never changed
     since: AtTime = None,
     until: AtTime = None,
-    author: Annotated[str, InQuery(max_length=MAX_NAME, description="who said it")] = "",
+    author: Annotated[str, InQuery(max_length=MAX_NAME, description="only what this person said")] = "",
     cursor: Annotated[str | None, InQuery(max_length=200, description=f"`{NEXT_HEADER}` of a page")] = None,
 ) -> dict[str, Any]:
     """Return the filters of a list or a search, and the cursor of its page."""
@@ -269,9 +269,11 @@ async def list_messages(
     user: User,
     pet: Pet,
     limit: Limit = 50,
-    before: Annotated[MessageId | None, InQuery(description="only older ones than this message")] = None,
+    before: Annotated[
+        MessageId | None, InQuery(description="only messages older than the one with this id")
+    ] = None,
     conversation: Annotated[
-        str | None, InQuery(max_length=MAX_NAME, description="only those of the one with this id")
+        str | None, InQuery(max_length=MAX_NAME, description="only messages of the conversation with this id")
     ] = None,
 ) -> Response:
     """List the person's messages and the replies, newest first, without forgotten ones."""
