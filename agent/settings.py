@@ -169,10 +169,10 @@ def _advice(name: str, settings: Mapping[str, str]) -> str:
     return f"did you mean {settings[near[0]]}?" if near else ""
 
 
-def as_named_now(given: Mapping[str, Any]) -> dict[str, Any]:
+def as_named_now(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings that an earlier version recorded under the names of this one, without those that are
     gone."""
-    named = {RENAMED.get(name, name): value for name, value in given.items()}
+    named = {RENAMED.get(name, name): value for name, value in values.items()}
     return {name: value for name, value in named.items() if name not in GONE}
 
 

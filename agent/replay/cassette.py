@@ -140,13 +140,13 @@ def output_of(call: Span) -> list[Any]:
     return _ITEMS.validate_python(items)
 
 
-def described_tools(told: Mapping[str, Any]) -> list[Tool]:
+def described_tools(descriptions: Mapping[str, Any]) -> list[Tool]:
     """Return tools with the descriptions that a trace recorded. They only answer as recorded."""
 
     async def nobody(*_: Any) -> ToolResult:
         raise AssertionError("a recorded tool answers as recorded")
 
-    return [Tool(name, one["description"], one["parameters"], nobody) for name, one in told.items()]
+    return [Tool(name, one["description"], one["parameters"], nobody) for name, one in descriptions.items()]
 
 
 def recorded_tools(

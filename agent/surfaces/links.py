@@ -60,18 +60,18 @@ async def use_link(pet: Companion, link: PageLink) -> bool:
     return await pet.conversations.deliveries.first("link", link.once, pet.clock())
 
 
-def forget_path(found: Sequence[ForgetCandidate]) -> str:
+def forget_path(candidates: Sequence[ForgetCandidate]) -> str:
     """Return the path of the page on which a person confirms what to forget."""
-    fields = [(one.kind, one.id) for one in found] + [("asked", found[0].asked_in)]
+    fields = [(one.kind, one.id) for one in candidates] + [("asked", candidates[0].asked_in)]
     return f"/forget?{urlencode(fields)}"
 
 
-async def forget_page(pet: Companion, user: str, base: str, found: Sequence[ForgetCandidate]) -> str:
+async def forget_page(pet: Companion, user: str, base: str, candidates: Sequence[ForgetCandidate]) -> str:
     """Return a text that lists the candidates to forget, with a link to the page that confirms them."""
-    if not found:
+    if not candidates:
         return NOTHING
-    link = await link_to(pet, user, base, forget_path(found))
-    told = ((line(one.content, LONGEST), describe_cascade(one)) for one in found)
+    link = await link_to(pet, user, base, forget_path(candidates))
+    told = ((line(one.content, LONGEST), describe_cascade(one)) for one in candidates)
     lines = [f"- {text} ({also})" if also else f"- {text}" for text, also in told]
     asks = f"[Choose what to forget]({link}) within ten minutes. Nothing is forgotten before you confirm it."
     return "\n".join(["You told this:", *lines, "", asks])

@@ -43,10 +43,10 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Occasion:
-    """What a turn is about that no message began. The model may stay silent then."""
+    """The reason for a turn that no message began. The model may stay silent."""
 
-    told: str
-    """What the model is told in place of a message."""
+    text: str
+    """Shown to the model in place of a message."""
     messages: tuple[str, ...]
     """The ids of the person's messages that it follows, one at least: the reply goes with each."""
 

@@ -171,7 +171,7 @@ def _seconds(value: object) -> float:
     return float(number)
 
 
-def one_of(literal: Any) -> Argument:
+def choice_of(literal: Any) -> Argument:
     allowed = get_args(literal)
 
     def read(value: object) -> str:
@@ -299,7 +299,7 @@ Subjects = Annotated[
 Ttl = (
     Annotated[str, _text(_ttl, 'how long it holds: "1h", "7d", "2w" …; null for good', maxLength=100)] | None
 )
-Type = Annotated[MemoryType, one_of(MemoryType)]
+Type = Annotated[MemoryType, choice_of(MemoryType)]
 Importance = Annotated[float, Argument(_importance, {"type": "number", "minimum": 0, "maximum": 1})]
 Seconds = Annotated[float, Argument(_seconds)]
 MemoryId = Annotated[
@@ -318,7 +318,7 @@ Query = Annotated[
 ]
 Moment = Annotated[datetime | str, Argument(_moment)] | None
 """A time with a zone, as such or in ISO 8601; a date alone is that day by the person's clock."""
-Status = Annotated[TaskStatus, one_of(TaskStatus)] | None
+Status = Annotated[TaskStatus, choice_of(TaskStatus)] | None
 DueTime = (
     Annotated[
         str | datetime,

@@ -90,10 +90,10 @@ def _path(names: list[str], fault: Mapping[str, Any]) -> str:
     return ".".join([name, *map(str, rest)]) if rest and isinstance(rest[0], int) else name
 
 
-def read_fields(shape: type, given: Any) -> dict[str, Any]:
+def read_fields(shape: type, values: Any) -> dict[str, Any]:
     """Return the fields of a TypedDict as their types read them. Raises BadInput."""
     try:
-        return dict(_adapter(shape).validate_python(given))
+        return dict(_adapter(shape).validate_python(values))
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         raise BadInput(line_of(str(fault["loc"][0]) if fault["loc"] else shape.__name__, fault)) from None

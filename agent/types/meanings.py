@@ -61,10 +61,10 @@ HOW_STATED = ("said_at", "everybody", "author")
 """The fields of a change that say how it was stated; the others are the memory's."""
 
 
-def new_memory_of(given: Mapping[str, Any]) -> NewMemory:
-    if "content" not in given:
+def new_memory_of(arguments: Mapping[str, Any]) -> NewMemory:
+    if "content" not in arguments:
         raise BadInput("content: it is missing; write the fact as a sentence")
-    return NewMemory(**read_fields(NewFact, given))
+    return NewMemory(**read_fields(NewFact, arguments))
 
 
 def due_of(text: str | datetime | None, zone: tzinfo | None, now: datetime) -> "Due":

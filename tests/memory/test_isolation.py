@@ -45,7 +45,9 @@ LINK, UNLINK = st.tuples(st.just("link"), who, who), st.tuples(st.just("unlink")
 MOVE = st.tuples(st.just("move"), st.integers(0, 20))
 UPKEEP = st.tuples(st.just("upkeep"))
 STORY = st.lists(
-    st.one_of(SAY, SAY, SAY, HEAR, HEAR, CORRECT, DELETE, MOVE, UPKEEP, LINK, UNLINK), min_size=3, max_size=14
+    st.one_of(SAY, SAY, SAY, HEAR, HEAR, CORRECT, DELETE, MOVE, UPKEEP, LINK, UNLINK),
+    min_size=3,
+    max_size=14,
 )
 
 _worlds = count()

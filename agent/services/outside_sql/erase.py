@@ -25,22 +25,22 @@ class ErasureOutsideSql:
     async def places(self, user: str) -> Collection[str]:
         return await self.parts.traces.places_of(user)
 
-    async def clean(self, found: ErasureProgress) -> None:
+    async def clean(self, rows: ErasureProgress) -> None:
         """Remove the person outside the database: blank their lines in the log, the decisions and the prompt
         history; delete their traces and those of the places where they wrote; empty other traces that show a
         row of theirs; clear caches. Raises StoreUnavailable if the database cannot be reached, or if traces
         are written faster than they are deleted; run the erasure again then."""
-        user, ids = found.user, frozenset(found.ids)
+        user, ids = rows.user, frozenset(rows.ids)
         logged = await asyncio.to_thread(blank_lines_of, self.parts.settings.home, user, ids)
-        typed = await asyncio.to_thread(blank_typed, self.parts.settings.home, frozenset(found.texts))
-        await self.parts.recorder.forget(user, found.places)
+        typed = await asyncio.to_thread(blank_typed, self.parts.settings.home, frozenset(rows.texts))
+        await self.parts.recorder.forget(user, rows.places)
         await self.parts.recorder.forget_rows(ids)
-        traces = await self.parts.traces.erase(user, found.places)
+        traces = await self.parts.traces.erase(user, rows.places)
         traces += await self.parts.traces.forget(ids)
-        found.counts.update({"log lines": logged, "typed lines": typed, "traces": traces})
+        rows.counts.update({"log lines": logged, "typed lines": typed, "traces": traces})
         if await self.parts.traces.count(TraceFilter(user=user, kinds=frozenset())):
             raise StoreUnavailable(f"traces of {user} came in while it ran; run it again")
-        self._clear_caches(found)
+        self._clear_caches(rows)
 
     async def rewrite(self) -> None:
         await self.parts.traces.database.vacuum()

@@ -84,10 +84,10 @@ def _replace_lines(path: Path, change: Callable[[bytes], bytes | None]) -> int:
     return changed
 
 
-def blank_typed(home: Path, said: Collection[str]) -> int:
+def blank_typed(home: Path, texts: Collection[str]) -> int:
     """Blank the person's entries in the prompt history, and return how many. An entry is one or more lines
     that begin with a plus; the file does not say who typed it, so entries match by text."""
-    path, meant = home / TYPED, {text.strip() for text in said}
+    path, meant = home / TYPED, {text.strip() for text in texts}
     entry: list[tuple[int, bytes]] = []
     blanked = 0
     for start, line in [*_lines(path), (0, b"")]:

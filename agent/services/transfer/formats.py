@@ -59,9 +59,9 @@ def read_json(data: str | bytes) -> Any:
             raise BadInput(f"this is no JSON: {error}") from None
 
 
-def messages_in(given: Any, user: str) -> Conversations | None:
+def messages_in(export: Any, user: str) -> Conversations | None:
     """Return the messages of another program's export; None if it is none."""
-    entries = given if isinstance(given, list) else [given]
+    entries = export if isinstance(export, list) else [export]
     readers = [_reader_of(entry) for entry in entries]
     if not any(readers):
         return None
@@ -81,9 +81,9 @@ def messages_in(given: Any, user: str) -> Conversations | None:
     return read
 
 
-def facts_in(given: Any) -> list[dict[str, Any]] | None:
+def facts_in(export: Any) -> list[dict[str, Any]] | None:
     """Return the facts of an export of mem0 as fields of an exported memory; None if it is none."""
-    entries = given.get("results", given.get("memories")) if isinstance(given, Mapping) else given
+    entries = export.get("results", export.get("memories")) if isinstance(export, Mapping) else export
     if not isinstance(entries, list):
         return None
     if not any(isinstance(entry, Mapping) and isinstance(entry.get("memory"), str) for entry in entries):

@@ -18,7 +18,7 @@ from agent.services.transfer.formats import (
     require_storable,
     what_is_wrong,
 )
-from agent.types.arguments import User, moment_of, one_of, place_of, read_value, short_text
+from agent.types.arguments import User, choice_of, moment_of, place_of, read_value, short_text
 from agent.types.checks import checks_call
 from agent.types.meanings import new_memory_of
 from memory.audience import PRIVATE, Place
@@ -88,11 +88,11 @@ def _require_speakers(messages: Sequence[Mapping[str, Any]], user: str) -> None:
 
 
 @checks_call
-def parse_import(given: Any, *, user: User) -> ParsedImport:
+def parse_import(export: Any, *, user: User) -> ParsedImport:
     """Parse an export of Hachi, ChatGPT, Claude or mem0, or a list of messages. The memories of a person's
     export become this user's; a place's export brings its messages only, from which they were made. Raises
     BadInput for another file, or if nothing in it can be read."""
-    parsed = _parse(given, user)
+    parsed = _parse(export, user)
     if parsed.unreadable and not (parsed.messages or parsed.memories):
         raise BadInput(f"{parsed.unreadable[0]}; nothing was imported")
     return parsed
@@ -176,7 +176,7 @@ def _memory(entry: Any, user: str) -> tuple[NewMemory, Provenance]:
         user=user,
         said_at=created_at,
         place=place_of(entry.get("place")),
-        source=read_value("source", one_of(Source).read, entry.get("source", "note")),
+        source=read_value("source", choice_of(Source).read, entry.get("source", "note")),
         message_id=None if message_id is None else read_value("message_id", short_text, message_id),
     )
     return new_memory, origin

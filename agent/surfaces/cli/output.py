@@ -153,10 +153,10 @@ def forgotten_text(receipt: Forgotten, what: str) -> str:
     return "\n".join(lines)
 
 
-def forget_command(one: ForgetCandidate) -> str:
+def forget_command(record: ForgetCandidate) -> str:
     """Return the command that forgets the candidate, with a description of it."""
-    kind = "" if one.kind == "memory" else f" --kind {one.kind}"
-    return f"hachi memories delete {short(one.id)}{kind}  # {one.content}"
+    kind = "" if record.kind == "memory" else f" --kind {record.kind}"
+    return f"hachi memories delete {short(record.id)}{kind}  # {record.content}"
 
 
 def what_goes(named: ForgetCandidate) -> str:

@@ -136,12 +136,12 @@ async def set_field(
     return Output(known.to_json(), done)
 
 
-def print_context(user: str, known: "UserContext") -> None:
-    sections = [f"{name}\n" + "\n".join(f"  {line}" for line in lines) for name, lines in _sections(known)]
+def print_context(user: str, context: "UserContext") -> None:
+    sections = [f"{name}\n" + "\n".join(f"  {line}" for line in lines) for name, lines in _sections(context)]
     if not sections:
-        say(f"nothing is known of {user!r} here; `hachi context set name NAME` tells it a first thing")
+        say(f"nothing is context of {user!r} here; `hachi context set name NAME` tells it a first thing")
         return
-    Output(None, "\n".join([f"{user}, {when(known.last_updated)}".removesuffix(", "), *sections])).print(
+    Output(None, "\n".join([f"{user}, {when(context.last_updated)}".removesuffix(", "), *sections])).print(
         False
     )
 

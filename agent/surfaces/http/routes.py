@@ -20,7 +20,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {
 }
 
 
-async def known_query(request: Request, _: Authenticated) -> None:
+async def refuse_unknown_query(request: Request, _: Authenticated) -> None:
     """Raise ApiError for an unknown query parameter, if the caller is authenticated."""
     route = request.scope.get("route")
     if not isinstance(route, APIRoute):
@@ -46,5 +46,5 @@ def api_routes(prefix: str = "", *, tag: str, any_query: bool = False) -> APIRou
         tags=[tag],
         responses=ERRORS,
         generate_unique_id_function=lambda route: route.name,
-        dependencies=[] if any_query else [Depends(known_query)],
+        dependencies=[] if any_query else [Depends(refuse_unknown_query)],
     )

@@ -19,7 +19,7 @@ from agent.surfaces.http.errors import ApiError, without_command
 from agent.surfaces.http.limits import RequestLimits
 from agent.surfaces.web import memory_pages, statistics, talk, trace_list, trace_page
 from agent.surfaces.web.pages import field_of, go, page, typed_in
-from agent.surfaces.web.sign_in import COOKIE, OtherKey, Visits, require_own_page, require_visit
+from agent.surfaces.web.sign_in import COOKIE, OtherKey, Visits, require_same_site, require_visit
 from memory.documents.files import MAX_BYTES
 from memory.errors import NotFound
 
@@ -105,7 +105,7 @@ async def to_the_traces() -> Response:
     return go("/traces")
 
 
-_visits = APIRouter(dependencies=[Depends(require_own_page)])
+_visits = APIRouter(dependencies=[Depends(require_same_site)])
 
 
 @_visits.post("/enter")

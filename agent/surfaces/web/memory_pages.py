@@ -277,7 +277,7 @@ class Provenance:
     """The action when the fact was stated (add, merge, replace), and the reason."""
     steps: Sequence[MemoryUpdate]
     """What the fact replaced, and what replaced it, oldest first."""
-    said: Mapping[str, Message]
+    evidence: Mapping[str, Message]
     """The person's message for each fact of the steps, by the fact's id."""
 
 

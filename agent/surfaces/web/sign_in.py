@@ -200,5 +200,5 @@ def visitor_of(request: Request) -> Visitor:
     return visitor
 
 
-async def require_own_page(request: Request) -> None:
+async def require_same_site(request: Request) -> None:
     refuse_other_site(request.scope)

@@ -22,7 +22,7 @@ class Row:
     node: Node
     branch: str
     """The lines of the tree that are drawn before the text."""
-    left: float
+    start: float
     width: float
     """The width of its bar, in units of `WIDTH`."""
 

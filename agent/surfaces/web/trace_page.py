@@ -48,7 +48,7 @@ Whole = Annotated[TraceWithJobs, Depends(_whole)]
 
 async def _trees(request: Request, whole: Whole) -> Sequence[SpanTree]:
     """Return the span trees of a trace and of its background jobs."""
-    await request.app.state.traces.add_left_out_texts(whole.trace, request.app.state.clock())
+    await request.app.state.traces.add_skipped_texts(whole.trace, request.app.state.clock())
     try:
         return [span_tree(trace, number) for number, trace in enumerate((whole.trace, *whole.jobs))]
     except RecursionError as error:
@@ -114,7 +114,7 @@ async def as_markdown(whole: Whole) -> Response:
 
 
 @router.get("/traces/{id}/why")
-async def why_given(request: Request, whole: Whole, text: str = "") -> HTMLResponse:
+async def explain_memories(request: Request, whole: Whole, text: str = "") -> HTMLResponse:
     """Explain why memories that match `?text=…` were in the prompt, or were not."""
     pet, visitor, text, wrong = request.app.state.pet, visitor_of(request), text.strip()[:500], ""
     asked = Question(pet.clock(), None if visitor.admin else visitor.user, whole.trace)

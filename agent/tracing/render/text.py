@@ -79,8 +79,8 @@ def where(place_key: str) -> str:
     return one_line(str(Place.of_key(place_key)), 60)
 
 
-def count(number: int, one: str, several: str | None = None) -> str:
-    return f"{number:,} {one if number == 1 else several or f'{one}s'}"
+def count(number: int, noun: str, several: str | None = None) -> str:
+    return f"{number:,} {noun if number == 1 else several or f'{noun}s'}"
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:

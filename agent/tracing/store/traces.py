@@ -279,7 +279,7 @@ class Traces:
         pairs = zip(await self._summaries(rows, now or self._clock()), rows, strict=True)
         return [await self._read(one, row.body) for one, row in pairs if one.content == "kept"]
 
-    async def add_left_out_texts(self, trace: Trace, now: Instant) -> None:
+    async def add_skipped_texts(self, trace: Trace, now: Instant) -> None:
         """Add the texts of candidates that a search left out, as far as the turn's audience may read them
         now. A trace holds only their ids."""
         left_out: list[Any] = [

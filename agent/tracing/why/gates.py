@@ -46,7 +46,7 @@ class Why:
     """Whether a turn was asked about."""
 
     @property
-    def given(self) -> bool | None:
+    def received(self) -> bool | None:
         """Return whether the model received it in the turn; None if no turn was asked about."""
         return any(gate.passed for gate in self.gates if gate.way) if self.in_turn else None
 
@@ -54,7 +54,7 @@ class Why:
     def stopped_at(self) -> Gate | None:
         """Return the first gate that it did not pass; if only ways to the model are closed, the last of
         these."""
-        if self.given:
+        if self.received:
             return None
         failed = [gate for gate in self.gates if not gate.passed]
         return next((gate for gate in failed if not gate.way), failed[-1] if failed else None)

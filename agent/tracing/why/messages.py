@@ -34,7 +34,7 @@ async def explain(database: Database, traces: Traces, asked: Question, wanted: s
     """Explain what matches: memories, as `why` does; messages of which no fact was made, or that the model
     received; summaries and documents. Raises NotFound if nothing matches."""
     said = [await _said(database, traces, asked, row) for row in await _fitting(database, asked, wanted)]
-    others = [one for one in said if one.given or not one.gates[1].passed]
+    others = [one for one in said if one.received or not one.gates[1].passed]
     others += await explain_texts(database, asked, wanted)
     try:
         return [*await why(database, asked, wanted), *others]

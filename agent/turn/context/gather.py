@@ -80,7 +80,7 @@ async def _build(services: ContextServices, received: ReceivedMessage) -> BuiltC
         budgets=services.budgets,
         instructions=request.instructions,
         client=request.client or ClientTurn(),
-        occasion=request.occasion.told if request.occasion else "",
+        occasion=request.occasion.text if request.occasion else "",
     )
     if request.user is None:
         return BuiltContext(within_budgets(prompt), frozenset(), frozenset())

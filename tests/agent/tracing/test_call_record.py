@@ -100,7 +100,7 @@ async def test_a_search_names_its_candidates_and_why_each_was_left_out(pet_at, f
         assert await pet.traces.showing([one["id"]], "mickael") == rests, (
             "on what was left out the trace rests not"
         )
-    await pet.traces.add_left_out_texts(trace, pet.clock())
+    await pet.traces.add_skipped_texts(trace, pet.clock())
     left = {one.get("content", one["id"]): one.get("left_out") for one in told}
     cats = [why for content, why in left.items() if content.startswith("Ana's cat")]
     found = [id for id, _ in search.data["found"]]

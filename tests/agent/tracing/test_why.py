@@ -90,7 +90,7 @@ async def test_each_gate_that_stops_a_memory_is_named_with_its_value(pet, told, 
     late = await told("Ana's cat has a kitten in the piano")
 
     found = await explain(given[:8], trace)
-    assert (found.id, found.content, found.given, found.stopped_at) == (given, CAT, True, None)
+    assert (found.id, found.content, found.received, found.stopped_at) == (given, CAT, True, None)
     assert found.gates[-1].value.startswith("search “where does the cat sleep?”, number ")
     assert stopped(await explain(bens, trace)) == (
         "somebody else's",
@@ -104,9 +104,9 @@ async def test_each_gate_that_stops_a_memory_is_named_with_its_value(pet, told, 
         "stated later",
     ]
     assert "by “Tom sleeps on the stove” (corrected on purpose)" in stopped(await explain(old, trace))[1]
-    assert (await explain(old, before)).given is True, "it held in that turn"
+    assert (await explain(old, before)).received is True, "it held in that turn"
     found = await explain(far, trace)
-    assert (found.given, "too far from the question" in found.gates[-1].value) == (False, True)
+    assert (found.received, "too far from the question" in found.gates[-1].value) == (False, True)
     assert "its score is under 0.2 of the best one" in (await explain(weak, trace)).gates[-1].value
     await pet.memories.forget(given, user="ana")
     found = await explain(given, trace)
@@ -126,7 +126,7 @@ async def test_what_the_result_had_no_room_for_is_not_given(told, turn, explain)
     ids = [await told(f"Ana's cat {n} sleeps in the piano {'and purrs ' * 120}{n}") for n in range(9)]
     trace = await turn()
     found = [await explain(id, trace) for id in ids]
-    cut = [one for one in found if not one.given]
+    cut = [one for one in found if not one.received]
     assert 0 < len(cut) < len(ids)
     assert all(one.gates[-1].value.endswith("found, but the result was full") for one in cut)
 
@@ -217,7 +217,7 @@ async def test_a_message_in_the_prompt_was_given_though_its_fact_was_not(pet, se
     await pet.respond("Mitzi sleeps in the piano", user="ana")
     await pet.settle()
     found = await said("Mitzi", await turn({"query": "nothing like it"}))
-    assert found.given
+    assert found.received
     assert [gate.passed for gate in found.gates if gate.name in ("remembered", "in the prompt")] == [
         True,
         True,
@@ -232,7 +232,7 @@ async def test_what_stood_in_the_prompt_was_given_there(pet_at, first_way, serve
     await pet.settle()
     trace = await pet.traces.get(reply.trace_id, pet.clock())
     [found] = await why(pet.components.database, Question(pet.clock(), None, trace), id)
-    assert found.given
+    assert found.received
     assert [gate.name for gate in found.gates if gate.passed][-1] == "in the prompt"
 
 
@@ -261,7 +261,7 @@ async def test_documents_and_summaries_are_explained_too(pet_at, first_way, serv
     await pet.settle()
     trace = await pet.traces.get(reply.trace_id, clock())
     found = await explain_all(pet.components.database, pet.traces, Question(clock(), None, trace), "purrs")
-    names = {one.kind: (one.given, [gate.name for gate in one.gates]) for one in found}
+    names = {one.kind: (one.received, [gate.name for gate in one.gates]) for one in found}
     assert names["summary"] == (True, ["readable here", "not withheld", "in the prompt"])
     assert names["document"] == (False, ["readable here", "added before", "not in the prompt"])
     assert names["memory"][1][-1] == "in a summary"

@@ -75,7 +75,7 @@ async def show(
     """Show one turn as a tree, with its background jobs; by default the newest."""
     found = await traces.get_with_jobs(id, now())
     if full:
-        await traces.add_left_out_texts(found.trace, now())
+        await traces.add_skipped_texts(found.trace, now())
     lines = full_lines if full else overview_lines
     return Output(trace_json(found), lambda: print_lines(lines(found.trace, found.jobs), whole=full))
 

@@ -99,11 +99,11 @@ def _when(moment: datetime, now: datetime) -> str:
 
 
 def difference_lines(
-    before: Summary, after: Summary, found: Sequence[Difference], *, whole: bool = False
+    before: Summary, after: Summary, differences: Sequence[Difference], *, whole: bool = False
 ) -> Iterator[Line]:
     yield Line("", f"--- {heading(before)}", "bad")
     yield Line("", f"+++ {heading(after)}", "good")
-    for one in found:
+    for one in differences:
         yield Line("", f"@@ {one_line(one.where)}: {one_line(one.what)}", "strong")
         yield from changed_lines(one, whole=whole)
 

@@ -48,14 +48,14 @@ async def why(
 
 
 def _as_json(one: "Why", traces: Sequence[tuple[Summary, str]]) -> dict[str, Any]:
-    told = asdict(one) | {"given": one.given, "stopped_at": one.stopped_at and one.stopped_at.name}
+    told = asdict(one) | {"given": one.received, "stopped_at": one.stopped_at and one.stopped_at.name}
     del told["in_turn"]
     return told | {"traces": [{"id": summary.id, "part": part} for summary, part in traces]}
 
 
 def _lines(one: "Why", traces: Sequence[tuple[Summary, str]]) -> Iterator[Line]:
 
-    end = {None: "", True: "  given to the model", False: "  not given to the model"}[one.given]
+    end = {None: "", True: "  given to the model", False: "  not given to the model"}[one.received]
     end += f": {one.stopped_at.name}" if one.stopped_at else ""
     yield Line("", f"{one.id[:8]}  {one_line(one.content or '(forgotten)')}{end}", "strong")
     for gate in one.gates:

@@ -104,11 +104,11 @@ async def answer(
     if caller.service:
         metrics.note_person(pet, user)
     here = scope_of(caller.chat or asked.chat, user, caller)
-    kept_here = bool(here.user and (asked.kept_here or not here.place.private))
+    stored_here = bool(here.user and (asked.stored_conversation or not here.place.private))
     if asked.response_format:  # in a thread: a schema may take long to check
-        client = await asyncio.to_thread(asked.client_turn, given, kept_here=kept_here)
+        client = await asyncio.to_thread(asked.client_turn, given, stored_here=stored_here)
     else:
-        client = asked.client_turn(given, kept_here=kept_here)
+        client = asked.client_turn(given, stored_here=stored_here)
     if PICTURES.get():
         client = fitting(client, as_text=(await pet.runtime()).turn.model.brought)
     conversation, kept = conversation or here.conversation, bool(here.user and here.place.private)

@@ -150,7 +150,7 @@ class Parameters(BaseModel):
         return caller.acting_for(self.user or (None if caller.user else self.safety_identifier))
 
     @property
-    def kept_here(self) -> str:
+    def stored_conversation(self) -> str:
         """Return the client's name for a conversation whose history Hachi stores; empty if the request names
         none."""
         here = self.conversation.id if isinstance(self.conversation, Conversation) else self.conversation
@@ -159,8 +159,10 @@ class Parameters(BaseModel):
     @property
     def chat(self) -> str | None:
         """Return the client's name for the conversation."""
-        given = self.metadata or {}
-        named = str(self.kept_here or given.get("chat_id") or given.get("conversation_id") or "").strip()
+        sent = self.metadata or {}
+        named = str(
+            self.stored_conversation or sent.get("chat_id") or sent.get("conversation_id") or ""
+        ).strip()
         if len(named) > MAX_CHAT:
             raise BadInput(f"the name of the conversation has more than {MAX_CHAT} characters")
         return named or None
@@ -205,9 +207,9 @@ class ChatRequest(Parameters):
     tools: Annotated[list[NewTool], Field(max_length=MOST_TOOLS)] | None = None
     tool_choice: ToolChoice | Choice | None = None
 
-    def client_turn(self, said: "ChatInput", *, kept_here: bool) -> ClientTurn:
-        """Return the request as a turn takes it. `kept_here`: the history comes from the transcript, not from
-        the client."""
+    def client_turn(self, messages: "ChatInput", *, stored_here: bool) -> ClientTurn:
+        """Return the request as a turn takes it. `stored_here`: the history comes from the transcript, not
+        from the client."""
         if self.n not in (None, 1):
             raise BadInput("n: one answer is made, so n must be 1")
         usual = {"modalities": (["text"],), "service_tier": ("auto", "default"), "top_logprobs": (0,)}
@@ -222,10 +224,10 @@ class ChatRequest(Parameters):
         stop = (self.stop,) if isinstance(self.stop, str) else tuple(self.stop or ())
         most = self.max_completion_tokens or self.max_tokens
         return ClientTurn(
-            history=None if kept_here else said.history,
-            after=said.after,
-            shown=said.shown,
-            images=said.images,
+            history=None if stored_here else messages.history,
+            after=messages.after,
+            shown=messages.shown,
+            images=messages.images,
             tools=tuple(tool.offered() for tool in tools),
             tool_choice=None if choice in ("none", "auto") else choice,
             parallel_tool_calls=self.parallel_tool_calls if tools else None,

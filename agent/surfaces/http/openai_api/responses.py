@@ -159,7 +159,7 @@ async def create_response(
     conversation: str | None = None
     earlier: list[InputItem] = []
     if asked.previous_response_id:
-        if asked.kept_here:
+        if asked.stored_conversation:
             raise BadInput("previous_response_id: it has its conversation; send no `conversation`")
         conversation, earlier = await _before(pet, asked.previous_response_id, asked.person(caller))
     id, created = f"resp_{uuid4().hex}", int(pet.clock().timestamp())

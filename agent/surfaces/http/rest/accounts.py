@@ -37,10 +37,10 @@ async def make_code(user: User, pet: Pet, response: Response) -> Code:
 
 
 @router.post("")
-async def link_account(user: User, given: Code, pet: Pet) -> list[str]:
+async def link_account(user: User, body: Code, pet: Pet) -> list[str]:
     """Link this account with the one that created the code. If the code does not work, the status is 409 and
     the message says why. First ask the person whether the other account is theirs."""
-    return await pet.people.link(given.code, user=user)
+    return await pet.people.link(body.code, user=user)
 
 
 @router.delete("")

@@ -101,11 +101,11 @@ async def list_session_memories(
 
 @router.post("", status_code=201, responses={200: {"model": SessionMemory, "description": "Known already"}})
 async def add_session_memory(
-    sessionId: str, user: User, given: NewMemory, pet: Pet, response: Response
+    sessionId: str, user: User, body: NewMemory, pet: Pet, response: Response
 ) -> SessionMemory:
     """Remember one statement. If it is known already, the status is 200 and the response is the memory that
     states it. If it is not worth remembering, the status is 422."""
-    decision = await pet.remember(user=user, **given.model_dump())
+    decision = await pet.remember(user=user, **body.model_dump())
     response.status_code = status_of(decision)
     return _session_memory(await stored_memory(pet, decision, user), sessionId)
 

@@ -217,10 +217,10 @@ def _excerpt(hit: Hit, around: Mapping[str, Sequence[Line]]) -> list[MessageJson
 
 
 @router.post("/memories", status_code=201, responses={200: {"model": DecisionJson}})
-async def remember(user: User, given: NewMemory, pet: Pet, response: Response) -> DecisionJson:
+async def remember(user: User, body: NewMemory, pet: Pet, response: Response) -> DecisionJson:
     """Remember one statement. The response says whether it was added, merged, ignored or replaced another
     memory, and why. The status is 200 if no memory was made."""
-    decision = await pet.remember(user=user, **given.model_dump())
+    decision = await pet.remember(user=user, **body.model_dump())
     response.status_code = status_of(decision)
     return decision_json(decision)
 
@@ -232,10 +232,10 @@ async def get_memory(memory: PathMemory) -> MemoryJson:
 
 
 @router.patch("/memories/{id}")
-async def update_memory(user: User, old: PathMemory, given: MemoryChange, pet: Pet) -> MemoryJson:
+async def update_memory(user: User, old: PathMemory, body: MemoryChange, pet: Pet) -> MemoryJson:
     """Replace a memory with a new wording. The old one stays in its history, and its id resolves to the new
     one."""
-    decision = await pet.memories.update(old.id, user=user, **given.model_dump(exclude_none=True))
+    decision = await pet.memories.update(old.id, user=user, **body.model_dump(exclude_none=True))
     return memory_json(await stored_memory(pet, decision, user))
 
 
@@ -306,9 +306,9 @@ async def list_tasks(user: User, pet: Pet, all: bool = False) -> list[Task]:
 
 
 @router.post("/tasks", status_code=201, responses={200: {"model": ChangedTask}})
-async def add_task(user: User, given: TaskChange, pet: Pet, response: Response) -> ChangedTask:
+async def add_task(user: User, body: TaskChange, pet: Pet, response: Response) -> ChangedTask:
     """Create a task. If an open task has the same words, none is created and the status is 200."""
-    made = await _update_task(user, None, given, pet)
+    made = await _update_task(user, None, body, pet)
     response.status_code = 201 if made.action == "made" else 200
     return made
 
@@ -320,9 +320,9 @@ async def delete_task(user: User, id: TaskId, pet: Pet) -> None:
 
 
 @router.patch("/tasks/{id}")
-async def update_task(user: User, id: TaskId, given: TaskChange, pet: Pet) -> ChangedTask:
+async def update_task(user: User, id: TaskId, body: TaskChange, pet: Pet) -> ChangedTask:
     """Change or finish a task. The first four characters of its id are enough."""
-    return await _update_task(user, id, given, pet)
+    return await _update_task(user, id, body, pet)
 
 
 async def _update_task(user: str, id: str | None, given: TaskChange, pet: Companion) -> ChangedTask:
@@ -351,9 +351,9 @@ async def get_check_ins(user: User, pet: Pet) -> CheckInsJson:
 
 
 @router.put("/check-ins")
-async def set_check_ins(user: User, given: CheckInsWanted, pet: Pet) -> CheckInsJson:
+async def set_check_ins(user: User, body: CheckInsWanted, pet: Pet) -> CheckInsJson:
     """Set whether the person wants check-ins. `false` also deletes the planned ones."""
-    await pet.check_ins.want(given.wanted, user=user)
+    await pet.check_ins.want(body.wanted, user=user)
     return await get_check_ins(user, pet)
 
 
@@ -385,11 +385,11 @@ async def get_context(user: User, pet: Pet) -> dict[str, Any]:
 
 
 @router.put("/context/{field}", response_model=ContextJson)
-async def set_context(user: User, field: str, given: FieldValue, pet: Pet) -> dict[str, Any]:
+async def set_context(user: User, field: str, body: FieldValue, pet: Pet) -> dict[str, Any]:
     """Set a field such as `name`, `timezone`, `language` or `tone`, or add to a list such as `goals`."""
-    if not given.value.strip():
+    if not body.value.strip():
         raise BadInput("value: empty; DELETE forgets the field")
-    return (await pet.people.set_context(field, given.value, user=user)).to_json()
+    return (await pet.people.set_context(field, body.value, user=user)).to_json()
 
 
 @router.delete("/context/{field}", response_model=ContextJson)
