@@ -20,7 +20,7 @@ def user_key(user: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place where people talk: the names from the outermost in. Empty means a private conversation."""
+    """A place where people talk: its names, outermost first. Empty means a private conversation."""
 
     path: tuple[str, ...] = ()
 
@@ -44,7 +44,7 @@ class Place:
 
     @property
     def stored(self) -> str:
-        """Return what the database stores: the key, or nothing for private. `of_key` parses it."""
+        """Return the text in the database: the key, or "" for private. `of_key` parses it."""
         return "" if self.private else self.key
 
     @classmethod
@@ -54,7 +54,7 @@ class Place:
         return cls(tuple(unquote(name) for name in names.split("/")) if names else ())
 
     def containing(self) -> tuple["Place", ...]:
-        """List this place and each that contains it, innermost first."""
+        """Return this place and each that contains it, innermost first."""
         return tuple(Place(self.path[:depth]) for depth in range(len(self.path), 0, -1))
 
     def __str__(self) -> str:
@@ -74,15 +74,15 @@ class Audience:
 
     keys: frozenset[str]
     besides: Mapping[str, str] = field(default_factory=dict, compare=False)
-    """Those of them that are not the reader's own, each with what to call it: accounts of theirs that are
-    linked, and places that they may read in private."""
+    """The keys that are not the reader's own, each with a label: their linked accounts, and places that they
+    may read in private."""
 
     @classmethod
     def of(
         cls, user: str | None, place: Place | None = None, besides: Mapping[str, str] = NOTHING_BESIDES
     ) -> "Audience":
-        """Return what may be read when `user` speaks in `place` (None: in private). What they may read
-        `besides` counts in private alone."""
+        """Return the audience of `user` in `place` (None: in private). The keys in `besides` count only in
+        private."""
         if user is None:
             return cls(frozenset())
         if place is None or place.private:
@@ -91,7 +91,7 @@ class Audience:
 
     @property
     def without_places(self) -> "Audience":
-        """Return what may be read without the places that are read in private."""
+        """Return the audience without the places that are read in private."""
         people = {key: name for key, name in self.besides.items() if not key.startswith("place:")}
         return Audience(self.keys - (self.besides.keys() - people.keys()), people)
 
@@ -99,8 +99,8 @@ class Audience:
         return not self.keys.isdisjoint(owners)
 
     def origin(self, owners: Iterable[str]) -> str:
-        """Return what to call where something of these owners is from; empty for what is the reader's own or
-        everybody's, or of the place that they are in."""
+        """Return the label of the linked account or other place that these owners are; "" for rows of the
+        reader, of everybody, or of the place they are in."""
         named = sorted(owners)
         if not (self.keys - self.besides.keys()).isdisjoint(named):
             return ""

@@ -13,7 +13,7 @@ from memory.text import one_line
 
 
 def how_to_install(extra: str) -> str:
-    """Say how to install an extra. By its name the package index has somebody else's project."""
+    """Return how to install an extra. The package index has another project of Hachi's name."""
     return f"run pip install -e '.[{extra}]' in the clone of Hachi, or pip install 'FILE.whl[{extra}]'"
 
 
@@ -21,15 +21,15 @@ class HachiError(Exception):
     """Any error of Hachi. Its text is one line that a person can act on."""
 
     status = 500
-    """The HTTP status that says the same."""
+    """The matching HTTP status."""
     code = "internal_error"
     """A name for programs; the HTTP API sends it."""
     retryable = False
     """Whether the same call may succeed later."""
     retry_after: float | None = None
-    """Seconds to wait before that, where it is known."""
+    """Seconds to wait before a retry, if known."""
     trace_id: str | None = None
-    """The turn in which it happened."""
+    """The id of the turn that failed."""
 
     def __init__(self, told: str = "") -> None:
         super().__init__(one_line(told))

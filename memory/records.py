@@ -12,7 +12,7 @@ TaskStatus = Literal["open", "in_progress", "done"]
 Role = Literal["user", "assistant"]
 HitKind = Literal["memory", "message", "summary"]
 ForgetKind = Literal["memory", "message", "entry", "task", "conversation"]
-"""What a person can forget: a fact, a message, an entry of their profile, a task, a whole conversation."""
+"""The kinds of rows that a person can forget."""
 
 DEFAULT_IMPORTANCE = 0.5
 MAX_CONTENT = 2_000
@@ -31,9 +31,9 @@ class NewMemory:
     importance: float = DEFAULT_IMPORTANCE
     """0.0 to 1.0."""
     replaces: str | None = None
-    """The id of the memory that this one takes the place of."""
+    """The id of the memory that this one corrects."""
     for_good: bool = False
-    """Whether a person corrects that memory: it does not hold again either where this one ends."""
+    """Whether the older memory stays superseded when this one expires, because a person corrected it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Memory:
     content: str
     subjects: tuple[str, ...]
     created_at: datetime
-    """When somebody stated it. For an imported transcript this lies in the past."""
+    """When somebody stated it, also for imported messages."""
     expires_at: datetime | None
     source: Source
     type: MemoryType
@@ -57,7 +57,7 @@ class Memory:
     place: str
     """The place where it was learned, ``dm`` for a private conversation."""
     message_id: str | None
-    """The id of the message it came from: its evidence."""
+    """The id of the message that states it."""
     owners: frozenset[str] = field(default_factory=frozenset)
 
 
@@ -71,7 +71,7 @@ class Decision:
     """The id of the memory that states the fact now; None if it was dropped."""
     reason: str
     target_id: str | None = None
-    """The id of the older memory that was replaced, merged into or found to state the fact already."""
+    """The id of the older memory that was superseded, merged into, or already states the fact."""
     expires_at: datetime | None = None
     close: tuple[Memory, ...] = ()
     """Similar memories that stay unchanged. The model may correct them with `replaces`."""
@@ -79,25 +79,25 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class ForgetCandidate:
-    """What a person may mean when they ask to forget something. It stays until they confirm."""
+    """A row that a person may mean when they ask to forget something. It stays until they confirm."""
 
     id: str
     kind: ForgetKind
     content: str
     created_at: datetime
     asked_in: str = ""
-    """The id of the message that asks, which is forgotten too; empty if none did."""
+    """The id of the message that asks for it, which is forgotten too; empty if there is none."""
     sure: bool = False
-    """Whether it is the only fact that was found or, where none was, the only message."""
+    """Whether it is the only fact that matches or, if there is no fact, the only message."""
     messages: tuple[str, ...] = ()
-    """The texts of the person's messages that go with it, whole."""
+    """The whole texts of the person's messages in its cascade."""
     replies: int = 0
-    """How many of Hachi's replies go with it."""
+    """How many replies are in its cascade."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A line of the transcript."""
+    """A message of the transcript."""
 
     id: str
     conversation_id: str
@@ -107,12 +107,11 @@ class Message:
     text: str
     sent_at: datetime
     follows: str | None = None
-    """The message that it follows, where a client went back to an earlier one; empty if it began anew."""
+    """The id of the earlier message that a client went back to; "" if the client began anew; else None."""
     asks: Sequence[Sequence[str]] | None = field(default=None, hash=False)
-    """What the reply asks whether to forget, each by kind and id; None where it asks nothing."""
+    """The kinds and ids of the rows that the reply offers to forget; None if it offers nothing."""
     gone: bool = False
-    """Whether another message took its place in a client's history; False in every read but that of its
-    branches."""
+    """Whether a client's edit replaced it. Only `Transcript.branches` returns such messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,51 +120,50 @@ class Conversation:
 
     id: str
     place: str
-    """Where it is held, ``dm`` in private."""
+    """The place, ``dm`` in private."""
     title: str
-    """How its first message begins."""
+    """The beginning of its first message."""
     messages: int
-    """How many may be read."""
+    """How many messages may be read."""
     started_at: datetime
     last_at: datetime
     newest: str
     """The id of its newest message."""
     summary: str = ""
-    """Empty where none is written yet, or its readers are others."""
+    """Empty if there is none yet, or if the audience may not read it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """The receipt of a forgetting: what was taken, and until when it can be undone."""
+    """The receipt of a forgetting: the forgotten rows, and until when it can be undone."""
 
     memory: Memory | None
     """The memory that was named; None if something else was."""
     memories: tuple[Memory, ...] = ()
-    """All memories that went: the named one and what it had replaced, or those of the named message."""
+    """All forgotten memories: the named one and those it had superseded, or those of the named message."""
     messages: int = 0
-    """How many of the person's messages went."""
+    """How many of the person's messages were forgotten."""
     replies: int = 0
-    """How many of Hachi's replies went."""
+    """How many replies were forgotten."""
     kept: tuple[str, ...] = ()
-    """The ids of Hachi's replies that stay although they were written with it in view."""
+    """The ids of replies that stay although they were written from a forgotten row."""
     tasks: int = 0
-    """How many tasks went."""
+    """How many tasks were forgotten."""
     entries: int = 0
-    """How many entries of the profile went."""
+    """How many profile entries were forgotten."""
     summaries: int = 0
-    """How many summaries were emptied, to be written again from what is left."""
+    """How many summaries were emptied, to be rewritten from the remaining messages."""
     traces: int = 0
-    """Traces that lost their content."""
+    """How many traces lost their content."""
     undo_id: str | None = None
     """For `pet.memories.undo_forget`; None if forgetting cannot be undone."""
     undo_until: datetime | None = None
     text: str = ""
-    """The text of what was named, if it is no memory."""
+    """The text of the named row, if it is no memory."""
     elsewhere: str = ""
-    """Where a copy is that Hachi cannot reach, in words."""
+    """A description of copies that Hachi cannot delete."""
     offered: tuple[ForgetCandidate, ...] = ()
-    """What may be forgotten too: entries and tasks that rest on the messages that went, and what looks
-    related."""
+    """Rows to offer as well: entries and tasks that rest on the forgotten messages, and related rows."""
 
     @property
     def id(self) -> str:
@@ -174,13 +172,13 @@ class Forgotten:
 
     @property
     def content(self) -> str:
-        """Return the text of what was named."""
+        """Return the text of the named row."""
         return self.memory.content if self.memory else self.text
 
 
 @dataclass(frozen=True, slots=True)
 class Remainder:
-    """What was counted after the erasure, or could not be reached."""
+    """Rows that remain after an erasure, or that could not be reached."""
 
     kind: str
     count: int
@@ -191,7 +189,7 @@ class Remainder:
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """The receipt. It names the person once, so that they can have it, and none of their statements."""
+    """The receipt of an erasure. It contains the person's id and none of their statements."""
 
     user: str
     at: datetime
@@ -199,9 +197,9 @@ class Erased:
     """The number of deleted items, by kind."""
     left: tuple[Remainder, ...]
     verified: bool
-    """True if the tables and the indexes were counted afterwards, and hold nothing that should have gone."""
+    """True if tables and indexes were counted afterwards and contain no row that should be deleted."""
     out_of_reach: tuple[str, ...] = ()
-    """What else may hold their data, where Hachi cannot delete it."""
+    """Other places with their data, where Hachi cannot delete it."""
 
     def to_json(self) -> dict[str, Any]:
         whole = asdict(self) | {"removed": dict(self.removed), "at": self.at.isoformat()}
@@ -220,12 +218,12 @@ class Task:
     last_updated: datetime
     due: datetime | None = None
     reminded: datetime | None = None
-    """The due time that was announced; another one will be."""
+    """The due time that was announced. A different due time is announced again."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryUpdate:
-    """One step of the history: what replaced what, when and why. Searches never read it."""
+    """A step of the history: which memory superseded which, when and why. Searches never read it."""
 
     id: str
     user_id: str
@@ -236,7 +234,7 @@ class MemoryUpdate:
     old_content: str
     new_content: str | None
     old_message_id: str | None = None
-    """The message from which the old memory was learned, if it was learned from one."""
+    """The id of the message that states the old memory, if any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,8 +251,8 @@ class Hit:
     author: str | None = None
     memory: Memory | None = None
     origin: str = ""
-    """Where it is from: the place that is read in private, or the linked account, whose it is. Empty for what
-    is the reader's own, and for what stands where they are."""
+    """The place or linked account that it is from, if it is read in private. Empty for rows of the reader or
+    of the place that they are in."""
 
 
 @dataclass(frozen=True, slots=True)

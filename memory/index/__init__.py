@@ -1,8 +1,8 @@
-"""Find rows of the database by meaning and by words; SQL can rebuild the index at any time.
+"""Search rows of the database by vectors and by words. The index can be rebuilt from SQL at any time.
 
-A `Point` is a row as it is searched, a `Question` carries the owner keys of its reader, and `Rankings` are
-four lists with raw scores, which `memory.search.ranking` merges. `engine` keeps what readers need in this
-process, `server` all of it on a Qdrant server; `indexing` is what the rest of Hachi calls.
+A `Point` is a searchable row, a `Question` has the owner keys of its reader, and `Rankings` are four lists
+with raw scores, which `memory.search.ranking` merges. `engine` keeps the rows of recent readers in this
+process, `server` keeps all rows on a Qdrant server. The rest of Hachi calls `indexing`.
 """
 
 from collections.abc import Sequence
@@ -20,26 +20,26 @@ if TYPE_CHECKING:
 
 Kind = Literal["memory", "message", "summary", "chunk"]
 KINDS: frozenset[Kind] = frozenset({"memory", "message", "summary"})
-"""The kinds that a search of memory asks for. A question is for some of them, or for chunks of documents."""
+"""The kinds that a search of memory covers. A question is for some of them, or for chunks of documents."""
 CHUNKS: frozenset[Kind] = frozenset({"chunk"})
 
 
 class Point(NamedTuple):
-    """A row as it is searched."""
+    """A searchable row."""
 
     id: str
     """The id of the database row, a UUID."""
     kind: Kind
     owners: frozenset[str]
-    """Owner keys of `memory.audience`, of chunks after `DOCUMENTS`. Without one it is never found."""
+    """Owner keys of `memory.audience`, for chunks after `DOCUMENTS`. Without any it is never found."""
     text: str
     dense: "Vector | None"
-    """None while it is not known: the point is found by its words."""
+    """None until it is embedded. The point is then found by words alone."""
     created_at: datetime
     expires_at: datetime | None = None
     subjects: tuple[str, ...] = ()
     window_text: str | None = None
-    """A message with its neighbours. The window lanes index it as a separate entry."""
+    """The message with its neighbours, for the window lanes."""
     window_dense: "Vector | None" = None
 
 
@@ -80,11 +80,11 @@ class Rankings:
     window_dense: tuple[Ranked, ...] = ()
     window_words: tuple[Ranked, ...] = ()
     rarity: float = 0.0
-    """The BM25 score of a usual text that has each word of the question once; 0.0 where that is unknown."""
+    """The BM25 score of an average text that has each word of the question once; 0.0 if unknown."""
     partial: bool = False
-    """Whether some rows were left out, or searched by words alone."""
+    """Whether some rows were not searched, or by words alone."""
     since: Moment | None = None
-    """A state of the database: what has changed after it, the search may not have seen."""
+    """A state of the database. The search may have missed later changes."""
 
 
 DENSE = ("dense", "window_dense")

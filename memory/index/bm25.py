@@ -1,8 +1,8 @@
-"""Turn a text into weighted words: BM25 without the rarity of words, which depends on the reader.
+"""Turn a text into weighted words: BM25 without the rarity of words, because that depends on the reader.
 
-Accents and vowel points go, scripts without spaces are cut into overlapping pairs of characters (and single
-ideographs), each emoji is a word, and English endings are stemmed. A question leaves out English function
-words, unless one stands there as a name ("where does Will live?").
+Accents and vowel points are removed, scripts without spaces are cut into overlapping pairs of characters (and
+single ideographs), each emoji is a word, and English words are stemmed. English function words of a question
+are left out, unless they are names ("where does Will live?").
 """
 
 import re
@@ -19,13 +19,13 @@ Words = Mapping[int, float]
 """The weight of each word, by its hash."""
 
 AVERAGE_WORDS = 100
-"""BM25's average number of words of a text. On LoCoMo 20 to 200 differ by 0.001 of recall@10."""
+"""BM25's average number of words of a text. On LoCoMo, 20 to 200 change recall@10 by 0.001."""
 AVERAGE_WINDOW = 50
-"""The same for windows: a lower one favours short exchanges. 100 loses 0.006, 30 gains nothing."""
+"""The same for windows. A lower number favours short exchanges: 100 loses 0.006, 30 gains nothing."""
 LONGEST = 1_000_000
 """The most characters of one text that are processed."""
 _K, _B = 1.2, 0.75
-"""BM25's constants: how soon repetition saturates, and how much the length of a text counts."""
+"""BM25's constants: how fast repetition saturates, and how much the length of a text counts."""
 
 FUNCTION_WORDS = frozenset(
     # articles, pronouns, question words
@@ -53,7 +53,7 @@ _WORD = re.compile("(?:[^\\W_]|[\u0900-\u0963\u0966-\u0dff])+")
 """Letters and digits, and the signs of Indic scripts, which Python counts as neither."""
 _ASCII_WORD = re.compile("[a-z0-9]+")
 _OPENING = re.compile(r"(?:^|[.!?…:\n])[^\w.!?…:\n]*$")
-"""What precedes the first word of a sentence."""
+"""Matches before the first word of a sentence."""
 
 
 def document(text: str, average: int = AVERAGE_WORDS) -> dict[int, float]:
@@ -63,14 +63,14 @@ def document(text: str, average: int = AVERAGE_WORDS) -> dict[int, float]:
 
 
 def tokens(text: str) -> tuple[list[int], int]:
-    """Return the words of a text to index, in order, and how many tell something."""
+    """Return the words of a text to index, in order, and how many are content words."""
     words = _words(prepare(text).lower())
     length = len(words) - sum(map(FUNCTION_WORDS.__contains__, words))
     return [*map(_STEMS.__getitem__, words)], length
 
 
 def tokens_of(texts: Iterable[str | None]) -> list[tuple[list[int], int]]:
-    """Return the `tokens` of each text, of none for None; a line that several texts share is read once."""
+    """Return the `tokens` of each text; None has none. A line that several texts share is parsed once."""
     lines = dict[str, tuple[list[int], int]]()
     found = []
     for text in texts:
@@ -85,12 +85,12 @@ def tokens_of(texts: Iterable[str | None]) -> list[tuple[list[int], int]]:
 
 
 def weight(n: Any, length: Any, average: int) -> Any:
-    """Return what a word weighs that a text of this length has `n` times: numbers, or arrays of them."""
+    """Return the weight of a word that occurs `n` times in a text of this length. Takes numbers or arrays."""
     return n * (_K + 1) / (n + _K * (1 - _B + _B * length / average))
 
 
 def query(text: str) -> frozenset[int]:
-    """Return the words of a question that tell something; empty if it has none."""
+    """Return the content words of a question, as hashes; empty if it has none."""
     words, prepared = [], prepare(text)
     for match in _WORD.finditer(prepared):
         word = match.group()
@@ -101,12 +101,12 @@ def query(text: str) -> frozenset[int]:
 
 @lru_cache(maxsize=8192)  # the same facts, tasks and headings recur every turn
 def stems(text: str) -> frozenset[int]:
-    """Return the words of a text that tell something, as hashes."""
+    """Return the content words of a text, as hashes."""
     return query(text)
 
 
 def prepare(text: str) -> str:
-    """Return the text as words with spaces between them, the same for documents and questions."""
+    """Return the text as words separated by spaces, in the same form for documents and questions."""
     if text.isascii():
         return text[:LONGEST]
     plain = unicodedata.normalize("NFKD", storable(text[:LONGEST]).translate(_APOSTROPHES))
@@ -119,7 +119,7 @@ def _words(text: str) -> list[str]:
 
 
 def _is_name(word: str, text: str, at: int) -> bool:
-    """Return whether a function word is written as a name: with a capital, and not first in its sentence."""
+    """Return whether a function word is written as a name: capitalised, but not first in its sentence."""
     return len(word) > 1 and word.istitle() and not _OPENING.search(text, max(0, at - 20), at)
 
 
@@ -132,14 +132,14 @@ def _pairs(run: re.Match[str]) -> str:
 
 
 def _symbol(character: str) -> str:
-    # The number, since the names of emoji are long and share words such as "face".
+    # The code point, because the names of emoji are long and share words such as "face".
     if character > "\u2000" and unicodedata.category(character) == "So":
         return f" emoji{ord(character)} "
     return character
 
 
 class _Stems(dict[str, int]):
-    """The hash of each word's stem; of the last ones, since stemming takes ten times as long."""
+    """A cache of the hash of each word's stem, because stemming takes ten times as long."""
 
     def __missing__(self, word: str) -> int:
         if len(self) >= 20_000:

@@ -1,8 +1,8 @@
-"""Keep the index in this process: an entry for each owner key that somebody reads, loaded from SQL.
+"""Keep the index in this process: an entry for each owner key that readers use, loaded from SQL.
 
-Before each search the log of changes tells which rows of an entry to read again. Time writes nothing: an
-entry is valid until the first of its rows expires, and then what may hold again is read too. The entries used
-last stay, within so many bytes.
+Before each search the log of changes tells which rows of an entry to read again. Expiry is not logged: when
+the first row of an entry expires, the rows that may be active again are read too. The most recently used
+entries stay, up to a number of bytes.
 """
 
 import asyncio
@@ -23,13 +23,13 @@ from memory.sql.changes import AROUND, DOCUMENTS, EVERYBODY, Moment, Read
 from memory.sql.engine import Database
 
 AT_A_TIME = 256
-"""Rows that are read before the event loop gets a turn: some 5 ms."""
+"""Rows that are read before other tasks may run: some 5 ms."""
 BIG = 10_000
-"""Rows of an entry from which it is changed and searched in a thread: some 10 ms."""
+"""An entry with more rows is changed and searched in a thread: some 10 ms."""
 MOST_CHANGES = 1_000
-"""An entry of which more has changed is read anew."""
+"""An entry with more changed rows is loaded anew."""
 RECENT = timedelta(minutes=1)
-"""How long a search that may miss changes takes an entry as it is."""
+"""How long a search that may miss changes uses an entry without reading the log."""
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
@@ -39,27 +39,27 @@ class Loaded:
 
     entry: Entry = field(default_factory=Entry)
     since: Moment | None = None
-    """What has changed after this is to be read; None before it is loaded."""
+    """The state of the database that the entry shows; None before it is loaded."""
     last: int = 0
     """The number of the newest change at that moment."""
     at: datetime = LONG_AGO
-    """The time for which it is right."""
+    """The time for which expiry was tested."""
     writes: int = -1
-    """How many transactions this process had committed before it was read."""
+    """How many transactions this process had committed when it was read."""
     lacking: dict[str, Kind] = field(default_factory=dict)
-    """The rows whose vectors are not known yet."""
+    """The rows without vectors so far."""
     whole: bool = True
-    """Whether all rows had room."""
+    """Whether all rows fit into memory."""
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def watched(self, key: str) -> list[str]:
-        """Return whose changes may concern it: with a person's own those around what they said in places."""
+        """Return the owners whose changes concern the entry, including places where the person wrote."""
         around = sorted(f"{AROUND}{place}" for place in self.entry.heard if place != key)
         return [key, EVERYBODY, *around]
 
 
 def room_for(memory: int, dimension: int) -> int:
-    """Return how many messages so many bytes hold, with two vectors of this dimension each."""
+    """Return how many messages with two vectors of this dimension fit into so many bytes."""
     return memory // (2 * 4 * dimension + ROW_BYTES + 1_000)
 
 
@@ -73,8 +73,8 @@ class Engine:
         self._loaded: OrderedDict[str, Loaded] = OrderedDict()
 
     async def search(self, *questions: Question, fresh: bool = True) -> Rankings:
-        """Return the hits of all questions, which have one text and vector and differ in what they select.
-        Unless `fresh`, what others have changed after `Rankings.since` may be missing."""
+        """Return the hits of all questions. They must have the same text and vector, and differ only in their
+        conditions. Unless `fresh`, changes by other processes after `Rankings.since` may be missing."""
         keys = keys_of(questions[0])
         if not keys:
             return Rankings()
@@ -88,14 +88,14 @@ class Engine:
         return Rankings(*lanes, rarity=found.rarity, partial=partial, since=since)
 
     async def rank_rows(self, index_rows: Sequence[IndexRow], *questions: Question) -> Rankings:
-        """Search these rows alone, of those that the reader may read."""
+        """Search only these rows, as far as the reader may read them."""
         points, _ = await stored_vectors.points(self._database, self._embedder, index_rows)
         entry = Entry()
         entry.put([point for point in points if not point.owners.isdisjoint(keys_of(questions[0]))])
         return rank({"": entry}, questions)
 
     def clear(self) -> None:
-        """Keep nothing."""
+        """Drop all entries."""
         self._loaded.clear()
 
     async def count(self) -> int:
@@ -103,7 +103,7 @@ class Engine:
         return sum(len(one.entry) for one in self._loaded.values())
 
     async def too_big(self) -> list[str]:
-        """Return the owner keys that have more messages than there is room for. Counts all messages."""
+        """Return the owner keys with more messages than fit into memory. Counts all messages."""
         return await self.rows.with_more_messages(room_for(self._memory, self._embedder.dimension))
 
     @property
@@ -112,7 +112,7 @@ class Engine:
 
     @asynccontextmanager
     async def _held(self, keys: Sequence[str]) -> AsyncIterator[dict[str, Loaded]]:
-        """Lock the entries of these keys: nobody else refreshes or searches them meanwhile."""
+        """Lock the entries of these keys, so that no other task refreshes or searches them."""
         loaded = {key: self._loaded.setdefault(key, Loaded()) for key in keys}
         async with AsyncExitStack() as locks:
             for key, one in loaded.items():  # always in the same order
@@ -124,7 +124,8 @@ class Engine:
             self._loaded.popitem(last=False)
 
     def _recent(self, loaded: Collection[Loaded], now: datetime) -> Moment | None:
-        """Return the one state that these entries show, if it is recent and this process has not written."""
+        """Return the state that all these entries show, if recent and without later writes of this
+        process."""
         same = len({one.since for one in loaded}) == 1
         if same and all(
             one.writes == self._database.writes
@@ -136,14 +137,14 @@ class Engine:
         return None
 
     async def _refresh(self, loaded: dict[str, Loaded], now: datetime) -> Moment:
-        """Let the entries show what there is. Returns a state of the database after which they may not."""
+        """Bring the entries up to date. Returns the state of the database that they show."""
         reads, writes = dict[str, Read](), self._database.writes
         for since in dict.fromkeys(one.since for one in loaded.values() if one.since is not None):
             keys = {key: one for key, one in loaded.items() if one.since == since}
             watched = [owner for key, one in keys.items() for owner in one.watched(key)]
             reads |= dict.fromkeys(keys, await changes.read(self._database, watched, since))
         if any(change.owner == EVERYBODY for read in reads.values() for change in read.changes):
-            self._loaded = OrderedDict(loaded)  # nothing else stays, as when a person is erased
+            self._loaded = OrderedDict(loaded)  # drop all other entries, because a person was erased
             reads = {}
         first = next(iter(reads.values()), None) or await changes.now(self._database)
         for key, one in loaded.items():
@@ -153,7 +154,7 @@ class Engine:
         return first.moment
 
     async def _load(self, key: str, one: Loaded, since: Read, now: datetime) -> None:
-        """Read an entry from SQL, as far as it has room."""
+        """Load an entry from SQL, as many rows as fit."""
         one.since, one.entry, one.lacking, one.whole = None, Entry(), {}, True
         async for index_rows in self.rows.of_owner(key, now, AT_A_TIME):
             await self._put(key, one, index_rows)
@@ -164,7 +165,7 @@ class Engine:
         one.since, one.last, one.at = since.moment, since.last, now
 
     async def _patch(self, key: str, one: Loaded, read: Read, now: datetime) -> bool:
-        """Read again what has changed. False if the entry is to be loaded anew."""
+        """Read the changed rows of an entry again. Returns False if the entry must be loaded anew."""
         watched, ids = one.watched(key), defaultdict[Kind, set[str]](set)
         for owner, kind, id in read.changes:
             if owner in watched:
@@ -183,7 +184,7 @@ class Engine:
             gone = ids["message"] - {index_row.point.id for index_row in index_rows}
             gone -= await self.rows.standing(gone)
             if any(id in around or id in one.entry for id in gone):
-                return False  # whose windows it was in is no longer to be seen
+                return False  # it cannot be told in whose windows it was
             named = {id for some in ids.values() for id in some}
             one.entry.remove(
                 named - {index_row.point.id for index_row in index_rows if key in index_row.point.owners}
@@ -204,11 +205,11 @@ class Engine:
 
 
 async def _aside(rows: int, act: Callable[..., Any], *given: Any) -> Any:
-    """Call this function, in a thread if it works on so many rows that others would wait."""
+    """Call this function, in a thread if it works on more than `BIG` rows."""
     return await asyncio.to_thread(act, *given) if rows > BIG else act(*given)
 
 
 def keys_of(question: Question) -> list[str]:
-    """Return the keys of the entries that a question is for, what is common to most people last."""
+    """Return the keys of the entries to search for a question, those that most people share last."""
     of_documents = DOCUMENTS if question.kinds == CHUNKS else ""
     return sorted((f"{of_documents}{owner}" for owner in question.audience), reverse=True)

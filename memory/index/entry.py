@@ -1,7 +1,7 @@
-"""Hold the rows of one owner key as they are searched: matrices of vectors, and which rows have a word.
+"""The searchable rows of one owner key: matrices of vectors, and for each word the rows that have it.
 
-A row that changes is added anew and its old place is dead; `worn` tells when too many are. Times are seconds
-since 1970, without an end infinite.
+A changed row is added anew and its old version is marked dead; `worn` tells when too many are dead. Times are
+seconds since 1970; a row that never expires has infinity.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -22,17 +22,17 @@ _ROW = np.dtype(
     + [(f"{lane}_{what}", "?") for lane in ("text", "window") for what in ("words", "vector")]
 )
 ROW_BYTES = 400
-"""Of a row beside its vectors and words: its id and where it stands, generously."""
+"""A generous estimate of the bytes of a row without its vectors and words."""
 _BITS, _MASK = np.uint64(32), np.uint64(2**32 - 1)
 
 
 class Postings:
-    """The words of a lane with the rows that have them, as pairs in order: a word in the upper half of a
-    number and a row in the lower. Parts of similar size are merged, so there are few."""
+    """The words of a lane with the rows that have them, as sorted pairs: a word in the upper half of a number
+    and a row in the lower. Parts of similar size are merged, so there are only a few."""
 
     def __init__(self) -> None:
         self._parts: list[tuple[NDArray[np.uint64], NDArray[np.float32]]] = []
-        """Pairs, and what the word weighs in the row; the largest part first."""
+        """The pairs, and the weight of the word in the row; the largest part first."""
 
     def add(self, first: int, texts: Sequence[tuple[Sequence[int], int]], average: int) -> None:
         """Add the `bm25.tokens` of these rows from the first one on."""
@@ -46,13 +46,12 @@ class Postings:
         while self._parts and len(self._parts[-1][0]) <= 2 * len(pairs):
             before = self._parts.pop()
             pairs, weights = np.concatenate([before[0], pairs]), np.concatenate([before[1], weights])
-            order = np.argsort(pairs, kind="stable")  # which merges runs that are in order
+            order = np.argsort(pairs, kind="stable")  # a stable sort merges sorted runs quickly
             pairs, weights = pairs[order], weights[order]
         self._parts.append((pairs, weights))
 
     def of(self, words: "NDArray[np.uint64]") -> "tuple[NDArray[Any], NDArray[Any], NDArray[np.float32]]":
-        """Return each row that has one of these words: the word's position, the row, and what it weighs
-        there."""
+        """Return three arrays for each match: the word's position, the row, and the word's weight in it."""
         found = [(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0, np.float32))]
         for pairs, weights in self._parts:
             first = words << _BITS
@@ -70,11 +69,11 @@ class Postings:
 
 
 class Lane:
-    """The texts of the rows, or their windows."""
+    """The words and vectors of the rows' texts, or of their windows."""
 
     def __init__(self, name: str, average: int) -> None:
         self.words, self.vector = f"{name}_words", f"{name}_vector"
-        """The columns that tell whether a row has any, or one."""
+        """The columns that tell whether a row has words, and a vector."""
         self.average = average
         self.postings = Postings()
         self.matrix: NDArray[np.float32] | None = None
@@ -98,21 +97,21 @@ class Lane:
                 self.matrix = _grown(self.matrix, (len(rows), values.shape[1]))
             at = first + np.array(known)
             self.matrix[at] = values / np.where(lengths, lengths, 1)
-            rows[self.vector][at] = lengths[:, 0] > 0  # zeros, as of a blank text, are near to nothing
+            rows[self.vector][at] = lengths[:, 0] > 0  # the zeros of a blank text are near to nothing
 
 
 class Entry:
     def __init__(self) -> None:
         self.text, self.window = Lane("text", AVERAGE_WORDS), Lane("window", AVERAGE_WINDOW)
         self.ids: list[str] = []
-        """By row, also of dead ones."""
+        """The id of each row, dead ones included."""
         self.rows = np.zeros(16, dtype=_ROW)
         self._row_of: dict[str, int] = {}
         self._owners: dict[frozenset[str], int] = {}
-        """The sets of owners that rows have, numbered."""
+        """The number of each set of owners."""
         self._tags: dict[str, list[int]] = {}
         self.heard: set[str] = set()
-        """The places in which the messages of a person were heard."""
+        """The places in which the person's messages were sent."""
 
     def put(self, points: Sequence[Point]) -> None:
         """Add points, or replace those with the same ids."""
@@ -154,7 +153,7 @@ class Entry:
 
     @property
     def filled(self) -> "NDArray[Any]":
-        """Return the rows, dead ones too."""
+        """Return the rows, dead ones included."""
         return self.rows[: len(self.ids)]
 
     @property
@@ -164,7 +163,7 @@ class Entry:
 
     @property
     def ends(self) -> float:
-        """Return when the first of its rows expires."""
+        """Return when the first row expires."""
         rows = self.filled
         return float(rows["expires"][rows["alive"]].min(initial=np.inf))
 

@@ -1,7 +1,8 @@
-"""Search the index, and keep it up to date: what the rest of Hachi calls.
+"""Search the index and keep it up to date. The rest of Hachi calls this module.
 
-Without a server it is in this process (`engine`), and reads changes before each search. With one, a search
-goes there, and what is pending is scored here; while the server is away or being filled, all is.
+Without a server the index is in this process (`engine`) and reads changes before each search. With a server,
+that is searched, and pending rows are scored here. While the server is unavailable or being filled, all rows
+are scored here.
 """
 
 import asyncio
@@ -24,9 +25,9 @@ from memory.sql.engine import Database
 log = logging.getLogger("hachi.index")
 
 PAUSE = 0.5
-"""Seconds within which changes are put together."""
+"""Seconds in which changes are collected."""
 PATIENCE = 1.0
-"""Seconds that an end waits for what is being put."""
+"""Seconds that `stop` waits for running work."""
 
 
 class Indexing:
@@ -38,11 +39,11 @@ class Indexing:
         memory: int,
         server: ServerIndex | None = None,
     ) -> None:
-        """Take how many bytes of `memory` the index in this process may use."""
+        """`memory` is the most bytes that the index in this process may use."""
         self.server = server
         self.engine = Engine(database, embedder, memory)
         self.behind: str | None = None
-        """Why the server is not searched; None if nothing keeps it from that."""
+        """Why the index is unavailable or behind; None if it is up to date."""
         self._database = database
         self._clock = clock
         works = server is not None or embedder.name not in stored_vectors.QUICK
@@ -52,8 +53,8 @@ class Indexing:
         self._task: asyncio.Task[None] | None = None
 
     async def search(self, question: Question, *further: Question, fresh: bool = True) -> Rankings:
-        """Search for all questions, which have one text and vector; `further` ones add what the first had no
-        room for. Unless `fresh`, the caller reads what has changed after `Rankings.since`."""
+        """Search for all questions, which must have the same text and vector; `further` ones add hits beyond
+        the first one's limit. Unless `fresh`, the caller must read the changes after `Rankings.since`."""
         if self.server and self._worker and keys_of(question):
             try:
                 if found := await self._search_server(self.server, self._worker, question, *further):
@@ -66,7 +67,7 @@ class Indexing:
     async def _search_server(
         self, server: ServerIndex, worker: IndexWorker, *questions: Question
     ) -> Rankings | None:
-        """Search the server and what is pending; None if it does not show the state of the database."""
+        """Search the server and the pending rows. None if the server is not in the database's state."""
         rows, now = self.engine.rows, questions[0].now
         since = (await changes.now(self._database)).moment
         restored = await rows.replaced_by_expired(questions[0].audience, now)
@@ -87,21 +88,21 @@ class Indexing:
         return Rankings(**lanes, since=since)
 
     def wake(self) -> None:
-        """Let what has changed reach the server, in the background and in a moment."""
+        """Send changes to the server in the background, after `PAUSE`."""
         if self._worker:
             self._woken = True
             if self._task is None or self._task.done():
                 self._task = asyncio.create_task(self._run(), name="hachi index")
 
     async def catch_up(self, progress: Progress | None = None, *, anew: bool = False) -> int:
-        """Do what is pending for the server; with `anew` fill it again. Returns how many rows. Raises
+        """Index the pending rows; with `anew` fill the index again. Returns how many rows. Raises
         IndexUnavailable or EmbedderUnavailable."""
         if anew:
             self.engine.clear()
         if not self._worker:
             return 0
         async with self._lock:
-            self._woken = False  # what has been asked for so far is done here
+            self._woken = False  # this run covers all calls of `wake` so far
             total = await self._worker.run(progress, anew=anew)
         if self.behind:
             log.info("the index is up to date again")
@@ -116,21 +117,21 @@ class Indexing:
             self.note_unavailable(error)
 
     def note_unavailable(self, error: BaseException) -> None:
-        """Note why rows wait for the index."""
+        """Store and log why rows stay pending."""
         if self.behind is None:
             log.warning("the index waits, and searches go without it: %s", error)
         self.behind = str(error)
 
     async def pending(self) -> int:
-        """Return how many rows wait for the index. Raises IndexUnavailable or EmbedderUnavailable."""
+        """Return how many rows are pending. Raises IndexUnavailable or EmbedderUnavailable."""
         return await (await self._worker.todo()).count() if self._worker else 0
 
     async def rows(self) -> int:
-        """Return how many rows an index of everything has."""
+        """Return how many rows a complete index has."""
         return await self.engine.rows.count(self._clock())
 
     async def erase(self, ids: Collection[str]) -> int:
-        """Remove deleted rows now. Returns how many are left. Raises IndexUnavailable or
+        """Remove deleted rows now. Returns how many the server still has. Raises IndexUnavailable or
         EmbedderUnavailable."""
         self.engine.clear()
         if not self.server:
@@ -139,13 +140,13 @@ class Indexing:
         return len(await self.server.present(sorted(ids)))
 
     async def tidy(self) -> None:
-        """Shorten the log of changes; where no server is used any more, let nothing be noted for one."""
+        """Shorten the log of changes. If no server is used any more, stop logging changes for one."""
         await changes.cut(self._database)
         if not self._worker:
             await forget(self._database)
 
     async def stop(self) -> None:
-        """End what runs in the background, after a moment. What is left waits."""
+        """Stop the background work, after at most `PATIENCE`. Unfinished rows stay pending."""
         if self._task is not None:
             if not self.behind:
                 await asyncio.wait({self._task}, timeout=PATIENCE)

@@ -1,8 +1,8 @@
 """Read rows of the database as the index shows them: `IndexRow`s, points that lack their vectors.
 
-These are facts that hold, visible messages with their windows, written summaries, and chunks. A key names
-whose rows are read together: `user:U`, `place:P`, `global`, or one of these after `DOCUMENTS` for chunks,
-which so do not change how rare a word is elsewhere.
+They are active facts, visible messages with their windows, summaries, and chunks. A key names the owner whose
+rows are read together: `user:U`, `place:P` or `global`. Chunks have keys of their own, with the prefix
+`DOCUMENTS`, so that they do not change how rare a word is elsewhere.
 """
 
 from bisect import bisect_left
@@ -34,9 +34,9 @@ class IndexRow(NamedTuple):
     point: Point
     """Without vectors."""
     text: str
-    """What its own vector is made of."""
+    """The text that is embedded."""
     window: str | None = None
-    """What the vector of its window is made of."""
+    """The text of the window that is embedded."""
 
 
 _FACTS = (
@@ -60,12 +60,12 @@ _IDS_OF: Mapping[Kind, Any] = {
     ),
     "chunk": select(chunks.c.id).join(documents).where(documents.c.owner == bindparam("owner")),
 }
-"""The ids of a key's rows."""
+"""Selects the ids of an owner's rows, by kind."""
 _REPLACED_BY_EXPIRED = text(
     """SELECT old_id FROM memories CROSS JOIN replacements
     WHERE expires_at <= :now AND new_id = memories.id AND owner IN :owners"""
 ).bindparams(NOW, bindparam("owners", expanding=True))
-"""From the few that have expired; SQLite would begin with all that were replaced."""
+"""CROSS JOIN makes SQLite start from the few expired memories, not from all replaced ones."""
 
 
 class Rows:
@@ -74,14 +74,14 @@ class Rows:
         self._conversations = ConversationSummaries(database)
 
     async def shown(self, ids: Ids, now: datetime) -> list[IndexRow]:
-        """Return those of these rows that the index shows, with messages whose windows they are part of."""
+        """Return these rows as far as they belong in the index, and messages whose windows have them."""
         found = await self._facts(ids.get("memory", ()), now) + await self._summaries(ids.get("summary", ()))
         anchors = await anchors_of(self.database, ids.get("message", ()))
         found += await self._messages(anchors, neighbours=True)
         return found + await self._chunks(ids.get("chunk", ()))
 
     async def of_owner(self, key: str, now: datetime, size: int) -> AsyncIterator[list[IndexRow]]:
-        """Yield all rows of a key, so many at a time: facts and summaries, then the newest messages."""
+        """Yield all rows of a key in lists of `size`: facts and summaries, then messages, newest first."""
         owner = key.removeprefix(DOCUMENTS)
         kinds: tuple[Kind, ...] = ("chunk",) if key != owner else ("memory", "summary")
         for kind in kinds:
@@ -100,17 +100,17 @@ class Rows:
             yield await self._messages(own, whole=True) + await self._messages(others)
 
     async def standing(self, ids: Collection[str]) -> set[str]:
-        """Return which of these messages are in the table, hidden or not."""
+        """Return which of these messages are stored, hidden or not."""
         return {anchor.id for anchor in await anchors_of(self.database, ids)}
 
     async def replaced_by_expired(self, owners: Collection[str], now: datetime) -> set[str]:
-        """Return the owners' facts that may hold again, since what replaced them has expired. Once that is
-        purged, the log of changes names them."""
+        """Return the owners' facts that may be active again, because the facts that replaced them have
+        expired. Once those are purged, the log of changes lists the older facts."""
         given = {"owners": list(owners), "now": now}
         return {row.old_id for row in await self.database.rows(_REPLACED_BY_EXPIRED, given)}
 
     async def with_more_messages(self, room: int) -> list[str]:
-        """Return the people and places with more messages than that."""
+        """Return the people and places with more than `room` messages."""
         found: list[str] = []
         for prefix, whose in (("user:", messages.c.user_id), ("", messages.c.place)):
             more = select(whose.label("key")).where(whose != "").group_by(whose).having(func.count() > room)
@@ -118,7 +118,7 @@ class Rows:
         return found
 
     async def count(self, now: datetime) -> int:
-        """Return how many points an index of all rows has."""
+        """Return how many points a complete index has."""
         owned = exists().where(memory_owners.c.memory_id == memories.c.id, is_active())
         counts = [
             select(func.count()).select_from(table).where(*shown).scalar_subquery()
@@ -152,7 +152,7 @@ class Rows:
             talk = [line.message for line in around]
             ids, seqs = {anchor.id for anchor in run}, [line.seq for line in around]
             wanted = {at for at, message in enumerate(talk) if message.id in ids}
-            for anchor in run if neighbours else ():  # which may be hidden
+            for anchor in run if neighbours else ():  # the message itself may be hidden
                 at = bisect_left(seqs, anchor.seq)
                 wanted.update(range(max(0, at - REACH), min(len(talk), at + REACH + 1)))
             windows = windows_of(talk)
@@ -194,12 +194,12 @@ def _of_message(line: Line, window: Window) -> IndexRow:
         created_at=message.sent_at,
         window_text=window.words,
     )
-    # A vector is a mean: of a message with a page of code it would be the code's.
+    # A vector is a mean, so without this a page of code would outweigh the message's prose.
     return IndexRow(point, prose(message.text), window.meaning)
 
 
 def _of_chunk(row: Any) -> IndexRow:
-    # Separate lanes for the neighbours of a chunk and for the outline found less.
+    # Separate lanes for neighbouring chunks and for the outline lowered recall.
     text = f"{row.title}\n{row.heading}\n{row.text}"
     owners = frozenset({f"{DOCUMENTS}{row.owner}"})
     return IndexRow(Point(row.id, "chunk", owners, text, None, row.added_at), text)

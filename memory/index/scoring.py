@@ -1,6 +1,6 @@
 """Score the rows of a reader's entries, as Qdrant does: the cosine of vectors, and BM25. Pure.
 
-Words are rare among all that this reader may read, so that a score shows nothing of other people's words.
+The rarity of a word is counted among the reader's rows, so a score does not reveal other people's words.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 
 class Part(NamedTuple):
-    """What is read of an entry."""
+    """An entry, and the rows of it that count."""
 
     entry: Entry
     counted: "Mask"
-    """Its rows that are alive and that no entry before it has."""
+    """The rows that are alive and in no earlier entry."""
 
     def lane(self, name: str) -> Lane:
         return self.entry.window if name.startswith("window") else self.entry.text
 
 
 def rank(entries: Mapping[str, Entry], questions: Sequence[Question]) -> Rankings:
-    """Rank the best rows of each lane, of entries by owner key. The questions have one text and vector."""
+    """Rank the best rows of each lane. `entries` are by owner key. All questions have one text and vector."""
     asked = [one for one in questions if one.kinds and one.limit > 0]
     parts = _parts(entries)
     if not parts or not asked:
@@ -44,7 +44,7 @@ def rank(entries: Mapping[str, Entry], questions: Sequence[Question]) -> Ranking
         else:
             scores, rarity = _by_words(name, parts, words)
             has = scores > 0
-            found.setdefault("rarity", rarity)  # of texts, which come before windows
+            found.setdefault("rarity", rarity)  # the rarity among texts, which come before windows
         best_rows = [_best(scores, has & mask, one.limit) for one, mask in zip(asked, selected, strict=True)]
         found[name] = _ranked(parts, scores, np.unique(np.concatenate(best_rows)))
     return Rankings(**found)
@@ -89,7 +89,9 @@ def _by_vector(name: str, parts: Sequence[Part], vector: Any) -> "tuple[Scores, 
     for part in parts:
         rows, matrix = part.entry.filled, part.lane(name).matrix
         if length and matrix is not None and matrix.shape[1] == len(asked):
-            known = np.vecdot(matrix[: len(rows)], asked / length)  # in one thread, unlike `@`, and sooner
+            known = np.vecdot(
+                matrix[: len(rows)], asked / length
+            )  # uses one thread, unlike `@`, and is faster
             scores.append(np.pad(known, (0, len(rows) - len(known))) if len(known) < len(rows) else known)
             has.append(rows[part.lane(name).vector])
         else:
@@ -99,8 +101,8 @@ def _by_vector(name: str, parts: Sequence[Part], vector: Any) -> "tuple[Scores, 
 
 
 def _by_words(name: str, parts: Sequence[Part], words: "NDArray[np.uint64]") -> "tuple[Scores, float]":
-    """Return the BM25 score of each row of all parts, and that of a usual text that has each word once. A
-    word is as rare as it is among all texts of the lane."""
+    """Return the BM25 score of each row of all parts, and that of an average text that has each word once.
+    The rarity of a word is counted among all texts of the lane."""
     there = [part.lane(name).postings.of(words) for part in parts]
     texts, having = np.int64(0), np.zeros(len(words))
     for part, (which, rows, _) in zip(parts, there, strict=True):
@@ -115,13 +117,13 @@ def _by_words(name: str, parts: Sequence[Part], words: "NDArray[np.uint64]") -> 
 
 
 def _best(scores: "Scores", has: "Mask", limit: int) -> "NDArray[np.intp]":
-    """Return the rows with the best scores, at most `limit`, of those that have one."""
+    """Return the rows with the best scores, at most `limit`. `has` marks the rows with a score."""
     rows = np.flatnonzero(has)
     return rows[np.argpartition(-scores[rows], limit - 1)[:limit]] if len(rows) > limit else rows
 
 
 def _ranked(parts: Sequence[Part], scores: "Scores", rows: "NDArray[np.intp]") -> tuple[Ranked, ...]:
-    """Return these rows, numbered over all parts, best first."""
+    """Return these rows, whose numbers run over all parts, best first."""
     rows = rows[np.argsort(-scores[rows], kind="stable")]
     firsts = np.cumsum([0, *(len(part.entry.ids) for part in parts)])
     of = np.searchsorted(firsts, rows, side="right") - 1

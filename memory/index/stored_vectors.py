@@ -1,6 +1,6 @@
-"""Store vectors beside the rows that they were made of: an index is filled without embedding again.
+"""Store vectors in the database, so that an index can be filled without embedding again.
 
-A vector counts only while its digest is that of the row's text, and goes with the row or its text.
+A vector is valid while its digest matches the row's text. It is deleted when the row or its text is.
 """
 
 import hashlib
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     Vectors = dict[tuple[str, str], NDArray[np.float32]]
 
 Texts = Mapping[tuple[str, str], str]
-"""What vectors are made of, by the row's id and the lane: ``dense`` or ``window_dense``."""
+"""The texts to embed, by the row's id and the lane: ``dense`` or ``window_dense``."""
 AT_ONCE = 500
 QUICK = frozenset({"bundled"})
-"""Embedders that are so quick and cheap that their vectors are made where they are needed, and not stored."""
+"""Embedders that are so fast that their vectors are computed when needed and not stored."""
 
 
 def texts_of(index_rows: Sequence[IndexRow]) -> dict[tuple[str, str], str]:
@@ -42,7 +42,7 @@ def texts_of(index_rows: Sequence[IndexRow]) -> dict[tuple[str, str], str]:
 
 
 async def stored(database: Database, embedder: str, texts: Texts) -> "Vectors":
-    """Return the vectors of these texts that are known."""
+    """Return the stored vectors of these texts."""
     import numpy as np
 
     found: Vectors = {}
@@ -56,7 +56,7 @@ async def stored(database: Database, embedder: str, texts: Texts) -> "Vectors":
 
 
 async def store(connection: AsyncConnection, embedder: str, texts: Texts, made: Mapping[Any, Any]) -> None:
-    """Store the vectors that were `made` of these texts, in the caller's transaction."""
+    """Store the vectors `made` from these texts, in the caller's transaction."""
     import numpy as np
 
     rows = [
@@ -77,7 +77,7 @@ async def store(connection: AsyncConnection, embedder: str, texts: Texts, made: 
 async def points(
     database: Database, embedder: Embedder, index_rows: Sequence[IndexRow]
 ) -> tuple[list[Point], Texts]:
-    """Return the points of these rows, and the texts whose vectors they still lack."""
+    """Return the points of these rows, and the texts that are not embedded yet."""
     texts = texts_of(index_rows)
     known: dict[tuple[str, str], Any] = {}
     if embedder.name not in QUICK:
@@ -103,7 +103,7 @@ async def make(database: Database, embedder: Embedder, texts: Texts) -> None:
 
 
 async def known(database: Database, embedder: str, ids: Collection[str]) -> list[str]:
-    """Return the rows of these whose vectors are stored by now."""
+    """Return which of these rows have stored vectors by now."""
     if not ids:
         return []
     given = {"embedder": embedder, "ids": list(ids)[:AT_ONCE]}

@@ -1,9 +1,9 @@
-"""Keep what is to be put into an index on a server, or embedded: the table `index_todo`.
+"""The queue of rows to send to an index on a server, or to embed: the table `index_todo`.
 
-A trigger notes each change while a row of `index_marks` says that there is such an index. Any process claims
-rows in a short transaction, works without one, and deletes what it has claimed: what changes meanwhile has a
-row of its own. Where the marks of database and index differ, whoever notices first gives both a new one, and
-all rows are entered, in slices.
+A trigger adds each change while `index_marks` has a row for such an index. A process claims rows in a short
+transaction, works outside of it, and then deletes the claimed rows; later changes have rows of their own. If
+the marks of database and index differ, the first process to notice gives both a new mark, and all rows are
+added, in slices.
 """
 
 from collections import defaultdict
@@ -21,13 +21,13 @@ from memory.sql.tables import knowledge_chunks as chunks
 from memory.sql.tables.columns import database_time
 
 CLAIM = timedelta(seconds=30)
-"""How long one process may work on what it has claimed, by the clock of the database."""
+"""How long a claim lasts, by the database's clock."""
 BATCH = 256
 """Rows that are claimed at a time."""
 SLICE = 2_000
-"""Rows that are entered in one transaction."""
+"""Rows that one transaction adds while an index is filled."""
 EVERYBODYS = ""
-"""The owner of rows that are entered to fill an index."""
+"""The owner of rows that are added to fill an index."""
 
 _TABLES: Mapping[Kind, Table] = {
     "memory": memories,
@@ -60,11 +60,11 @@ _STATE = (
 
 
 class State(NamedTuple):
-    """What a search has to know of an index on a server."""
+    """The state of an index on a server, as a search needs it."""
 
     mark: str
     pending: Mapping[Kind, Collection[str]] | None
-    """What it does not show yet of the reader's rows; None if it is being filled, or that is too much."""
+    """The reader's rows that the index lacks so far; None if it is being filled, or if they are too many."""
 
 
 class Claim(NamedTuple):
@@ -73,19 +73,19 @@ class Claim(NamedTuple):
 
 
 class Todo:
-    """The work for one index, by the name of its collection."""
+    """The queue for one index, named by its collection."""
 
     def __init__(self, database: Database, collection: str) -> None:
         self._database = database
         self.collection = collection
 
     async def mark(self) -> str | None:
-        """Return the mark that the database has; None if there is no such index."""
+        """Return the mark in the database; None if there is no such index."""
         rows = await self._database.rows(_MARK, {"collection": self.collection})
         return next((str(row.mark) for row in rows), None)
 
     async def state(self, owners: Collection[str]) -> State | None:
-        """Return the index as a search by these owner keys has to take it; None if there is none."""
+        """Return the state of the index for a search by these owner keys; None if there is no index."""
         given = {"collection": self.collection, "owners": [*owners, EVERYBODYS]}
         rows = await self._database.rows(_STATE, given)
         if not rows:
@@ -95,12 +95,12 @@ class Todo:
         return State(rows[0].mark, _by_kind(row for row in rows if row.id))
 
     async def begin(self, wrong: str | None, *, force: bool = False) -> str | None:
-        """Give the index a new mark in place of the `wrong` one, and take that of any other index; None,
-        unless by `force`, if another process did so within `CLAIM`."""
+        """Replace the `wrong` mark of the index by a new one, and delete the marks of other indexes. Without
+        `force`, return None if another process did so within `CLAIM`."""
         new = str(uuid4())
         async with self._database.write() as connection:
             if not self._database.sqlite:
-                # Whoever writes now ends first, and whoever writes then sees the mark: no change is missed.
+                # Running writers end first, and later ones see the mark, so no change is missed.
                 await connection.execute(text("LOCK TABLE changes IN SHARE ROW EXCLUSIVE MODE"))
             rows = (await connection.execute(_MARK, {"collection": self.collection})).all()
             begun = select(index_marks.c.mark).where(index_marks.c.until > database_time(0))
@@ -113,7 +113,7 @@ class Todo:
         return new
 
     async def enter(self) -> bool:
-        """Enter the next slice of all rows. False if none is left."""
+        """Add the next slice of all rows to the queue. Returns False if none is left."""
         async with self._database.write() as connection:
             found = (await connection.execute(_MARK.with_for_update(), {"collection": self.collection})).all()
             if not found or found[0].filling is None:
@@ -132,23 +132,23 @@ class Todo:
         return True
 
     async def claim(self) -> Claim | None:
-        """Claim the oldest rows that nobody has; None if there are none."""
+        """Claim the oldest unclaimed rows; None if there are none."""
         async with self._database.write() as connection:
             rows = (await connection.execute(_CLAIM)).all()
         return Claim([row.seq for row in rows], _by_kind(rows)) if rows else None
 
     async def done(self, claim: Claim) -> None:
-        """Delete what was claimed."""
+        """Delete the claimed rows."""
         await self._database.run(delete(index_todo).where(index_todo.c.seq.in_(claim.seqs)))
 
     async def count(self) -> int:
-        """Return how many rows wait."""
+        """Return how many rows are pending."""
         [[rows]] = await self._database.rows(select(func.count()).select_from(index_todo))
         return int(rows)
 
 
 async def forget(database: Database) -> None:
-    """Note changes no more if there is no index on a server."""
+    """Stop queueing changes, because there is no index on a server."""
     if await database.rows(select(index_marks.c.mark).limit(1)):
         async with database.write() as connection:
             await connection.execute(delete(index_marks))

@@ -1,7 +1,7 @@
-"""Do what is pending for an index on a server, and embed where that takes long: see `todo`.
+"""Send pending rows to an index on a server, and embed rows if that is slow: see `todo`.
 
-Another process may put an older state of a row just after a newer one. So rows are read again after they were
-put, until they are what was put.
+Another process may send an older state of a row just after a newer one. So rows are read again after they
+were sent, until nothing has changed.
 """
 
 import logging
@@ -21,7 +21,7 @@ from memory.sql.engine import Database
 log = logging.getLogger("hachi.index")
 
 Progress = Callable[[int], None]
-"""Called with the number of rows that were done since the last call."""
+"""A function that is called with the number of rows done since the last call."""
 
 
 @dataclass(eq=False)
@@ -30,10 +30,10 @@ class IndexWorker:
     rows: Rows
     embedder: Embedder
     server: ServerIndex | None
-    """None where rows are only embedded."""
+    """None if rows are only embedded."""
     clock: Callable[[], datetime]
     _had: bool = False
-    """Whether the index was this process's. Another process that takes it has another embedder."""
+    """Whether this process has used the index. A process that replaces it has another embedder."""
     _todo: Todo | None = None
 
     async def todo(self) -> Todo:
@@ -45,7 +45,7 @@ class IndexWorker:
         return self._todo
 
     async def run(self, progress: Progress | None = None, *, anew: bool = False) -> int:
-        """Do all that is pending; with `anew` fill the index again. Returns how many rows. Raises
+        """Index all pending rows; with `anew` fill the index again. Returns how many rows. Raises
         IndexUnavailable or EmbedderUnavailable."""
         todo = await self.todo()
         await self._agree(todo, anew=anew)
@@ -61,7 +61,7 @@ class IndexWorker:
         return total
 
     async def _agree(self, todo: Todo, *, anew: bool) -> None:
-        """See that the index and the database hold the same mark."""
+        """Make sure that the index and the database have the same mark."""
         known = await todo.mark()
         if known is None and self._had and not anew:
             raise IndexUnavailable("the memory index is another process's now, which uses another embedder")
@@ -91,4 +91,4 @@ class IndexWorker:
             await self.server.put(points)
             await self.server.remove(gone)
         if gone:
-            await stored_vectors.forget(self.database, gone)  # one was deleted while it was embedded
+            await stored_vectors.forget(self.database, gone)  # a row was deleted while it was embedded

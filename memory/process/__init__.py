@@ -1,1 +1,1 @@
-"""The running process: what is recorded of it, which servers it leaves alone, and its name among others."""
+"""The running process: recording of spans, circuit breakers, and its identity among other processes."""

@@ -1,7 +1,7 @@
-"""Break the circuit to a server that keeps failing, and let one call try again later.
+"""Stop calls to a server that keeps failing, and let one call try again later.
 
-Requests count, not the attempts of one. While several people use the server, the failures of one of them do
-not open it: the fault may be in what they ask.
+Requests count, not the attempts of a request. While several people use the server, the failures of one person
+do not open the breaker, because the fault may be in that person's requests.
 """
 
 import logging
@@ -15,11 +15,11 @@ from typing import Literal
 log = logging.getLogger("hachi.breaker")
 
 FAILURES = 3
-"""After so many failed requests in a row a breaker opens, unless it is told otherwise."""
+"""By default a breaker opens after this many failed requests in a row …"""
 PEOPLE = 2
-"""Of so many people, if so many were active; of one, where one failure opens it."""
+"""… from this many people, if as many are active. One is enough if a single failure opens it."""
 ACTIVE = timedelta(minutes=5)
-"""How long somebody counts as active after a call."""
+"""How long a person counts as active after a call."""
 FIRST_PAUSE = timedelta(seconds=2)
 """How long it stays open at first; each failed probe doubles it."""
 ABOUT_THE_REQUEST = frozenset({400, 409, 413, 422})
@@ -35,7 +35,7 @@ class NotNow(Exception):
     def __init__(self, message: str, until: datetime, seconds: float | None = None) -> None:
         super().__init__(message)
         self.until, self.seconds = until, seconds
-        """When another call may be tried, and in how many seconds."""
+        """The time, and the seconds, until another call may be tried."""
 
 
 class CircuitOpen(NotNow):
@@ -43,7 +43,7 @@ class CircuitOpen(NotNow):
 
 
 def retry_at(error: BaseException | None) -> datetime | None:
-    """Return when to try again, if the error is that no call was made; None if the call itself failed."""
+    """Return when to try again if the breaker refused the call; None if the call itself failed."""
     while error is not None:
         if isinstance(error, NotNow):
             return error.until
@@ -53,7 +53,7 @@ def retry_at(error: BaseException | None) -> datetime | None:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Request:
-    """For what calls are made."""
+    """A request, which may make several calls."""
 
     person: str | None
 
@@ -63,7 +63,7 @@ _request: ContextVar[Request | None] = ContextVar("request", default=None)
 
 @contextmanager
 def calls_for(person: str | None) -> Iterator[None]:
-    """Count the calls in the block as one request of this person. Elsewhere each is one of nobody."""
+    """Count the calls in the block as one request of this person. Other calls are requests of nobody."""
     token = _request.set(Request(person))
     try:
         yield
@@ -94,13 +94,13 @@ class Breaker:
         self._most = failures or FAILURES
         self.clock = clock
         self.answered = 0
-        """How many calls its server answered."""
+        """How many calls the server has answered."""
         self._failures: set[Request] = set()
-        """The requests that failed since one was answered, as many as open it …"""
+        """The requests that failed since the last answer, at most as many as open the breaker …"""
         self._failed_for: set[str | None] = set()
-        """… and whose all that failed were."""
+        """… and the people of all failed requests."""
         self._seen: dict[str | None, datetime] = {}
-        """When each person made a call last, the longest ago first."""
+        """The time of each person's last call, oldest first."""
         self._probed_by: str | None = None
         self._pause = FIRST_PAUSE
         self._opened_at: datetime | None = None
@@ -156,7 +156,7 @@ class Breaker:
         if probing:
             self._pause, self._probed_by = min(2 * self._pause, LONGEST_PAUSE), request.person
         elif self._opened_at is not None or not self._enough(request):
-            return  # one that began before the breaker opened, or one of few
+            return  # it began before the breaker opened, or there are too few failures
         else:
             log.warning("the %s is left alone for a while: %s", self.name, reason)
         self._opened_at = self.clock()

@@ -1,4 +1,4 @@
-"""Let the event loop serve others while long work goes on."""
+"""Let other tasks of the event loop run during long work."""
 
 import asyncio
 import threading
@@ -16,7 +16,7 @@ class _Step(threading.local):
     """The running step of this thread's event loop."""
 
     began: float | None = None
-    """When work in it first asked; None before."""
+    """The time of the first `pause` in this step; None before."""
 
     def end(self) -> None:
         self.began = None
@@ -26,12 +26,12 @@ _step = _Step()
 
 
 async def pause() -> None:
-    """Let others run if this step of the event loop has taken longer than `SLICE`. Cheap enough to call per
+    """Let other tasks run if this step of the event loop took longer than `SLICE`. Cheap enough for each
     row."""
     now = perf_counter()
     if _step.began is None:
         _step.began = now
-        asyncio.get_running_loop().call_soon(_step.end)  # which the loop does in its next step
+        asyncio.get_running_loop().call_soon(_step.end)  # the loop calls it in its next step
     elif now - _step.began > SLICE:
         _step.end()
         await asyncio.sleep(0)

@@ -15,7 +15,7 @@ from typing import Any
 from uuid import uuid4
 
 MARK = "~"
-"""Before the id of a candidate that was left out of a search: a trace does not rest on it."""
+"""The prefix of the id of a candidate that a search left out: the trace does not rest on it."""
 
 
 @dataclass(slots=True)
@@ -46,7 +46,7 @@ class Recording:
         self.changes = 0
         """The number of times that a span has begun or ended."""
         self.rows: set[str] = set()
-        """Ids of rows whose text stands in it, beside those that stand there by their ids."""
+        """Ids of rows whose text is in the recording, in addition to ids in the text itself."""
         self.wrote = False
         """Whether a transaction that writes was committed in it."""
         self._began = time.perf_counter()
@@ -140,7 +140,7 @@ def waited_after(kind: str) -> None:
 
 
 def first_letter() -> None:
-    """Note on the root, once, how long it took until the person saw the first letter."""
+    """Store on the root, once, the time until the person saw the first letter."""
     if around := _open_here():
         around[0].root.data.setdefault("first", around[0].elapsed())
 
@@ -152,13 +152,13 @@ def note(**data: Any) -> None:
 
 
 def note_rows(ids: Iterable[str]) -> None:
-    """Note rows whose text comes into the current recording without their whole ids."""
+    """Add rows whose text is in the current recording without their whole ids."""
     if around := _open_here():
         around[0].rows.update(ids)
 
 
 def note_write() -> None:
-    """Note that something was written, if a recording is open."""
+    """Store in the open recording, if any, that a transaction wrote."""
     if around := _open_here():
         around[0].wrote = True
 

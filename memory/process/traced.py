@@ -1,4 +1,4 @@
-"""Values that a trace holds as JSON, and that a replay reads from it."""
+"""Values that a trace stores as JSON and a replay reads back."""
 
 from functools import cache
 from typing import Any, Self
@@ -7,7 +7,7 @@ from pydantic import TypeAdapter
 
 
 class Traced:
-    """A dataclass that a trace holds without its defaults."""
+    """A dataclass that a trace stores without its defaults."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Pick the few facts that every prompt contains: a person's most important ones, and those that share words
+"""Select the few facts that every prompt contains: a person's most important ones, and those that share words
 with the message.
 
 They come from SQL alone, and cost the same however large the memory is. The model searches for all else.
@@ -22,11 +22,11 @@ IMPORTANT = 0.5
 POOL = 60
 """How many of the person's facts are considered, the most important first."""
 WEIGHTY = 0.8
-"""A fact of this importance is shown whatever the question …"""
+"""A fact of this importance is always shown …"""
 BEARING = 2
-"""… but for so many that share words with it, and are less important."""
+"""… but this many places are reserved for less important facts that share words with the question."""
 LONGEST_QUESTION = 4_000
-"""How many characters at the end of a question are read: the question follows pasted text."""
+"""Only this many characters at the end of a message are read, because a question follows pasted text."""
 
 _BEST_FIRST = (memories.c.importance.desc(), memories.c.created_at.desc(), memories.c.id)
 _STATED = select(memories.c.id).where(
@@ -44,15 +44,15 @@ _CORE_FACTS = (
 
 
 async def core_facts(store: MemoryStore, user: str, audience: Audience, now: datetime) -> list[Memory]:
-    """Return the person's important facts that this audience may read, in private those of linked accounts
-    too, the most important and newest first."""
+    """Return the person's important facts that this audience may read, in private also those of linked
+    accounts. The most important and newest come first."""
     users = sorted({user, *people_and_places(audience)[0]})
     given = {"users": users, "owners": list(audience.keys), "now": now}
     return with_owners(await store.database.rows(_CORE_FACTS, given))
 
 
 def get_relevant_memories(facts: list[Memory], question: str, limit: int = 7) -> list[Memory]:
-    """Pick at most `limit` core facts for this question: the weighty ones, then those that share words with
+    """Select at most `limit` core facts for this question: weighty ones, then those that share words with
     it."""
     shared = {memory.id: shared_words(question, memory.content, memory.subjects) for memory in facts}
     facts = sorted(facts, key=lambda memory: -shared[memory.id] * (0.5 + memory.importance))
@@ -63,6 +63,6 @@ def get_relevant_memories(facts: list[Memory], question: str, limit: int = 7) ->
 
 
 def shared_words(question: str, content: str, subjects: Collection[str]) -> float:
-    """Return how much of the question's words a fact has."""
+    """Return the share of the question's words that a fact has."""
     asked, said = stems(question[-LONGEST_QUESTION:]), stems(" ".join((content, *subjects)))
     return len(asked & said) / len(said) ** 0.5 if said else 0.0

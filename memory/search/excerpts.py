@@ -1,8 +1,8 @@
 """Show found messages as excerpts of conversations.
 
-"No, this is not necessary" means nothing alone: a short message comes with the one before it, and of the best
-hits a question with its answer and an answer with its question. Found messages of one sitting become one
-excerpt. Pure.
+"No, this is not necessary" means nothing alone. So a short message comes with the one before it, and among
+the best hits a question comes with its answer and an answer with its question. Found messages of one sitting
+become one excerpt. Pure.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -18,25 +18,24 @@ from memory.sql.messages.message_rows import Line
 RELEVANT = 0.2
 """A hit with less than this share of the best score is left out."""
 EXPLAINED = 5
-"""The best hits, which come with question or answer. With all of them fewer hits would fit (LoCoMo: 0.856,
-not 0.865)."""
+"""This many hits come with question or answer. With more, fewer hits would fit (LoCoMo: 0.856, not 0.865)."""
 SITTING = timedelta(hours=1)
 """Messages of a conversation within this time of each other share an excerpt, and its time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """Lines of one conversation, in order."""
+    """Messages of one conversation, in order."""
 
     lines: tuple[Line, ...]
     hit_ids: frozenset[str]
-    """The ids of the messages that matched. The other lines stand around them."""
+    """The ids of the messages that matched. The others are their context."""
     gaps: frozenset[str]
-    """The ids of the lines before which others were left out."""
+    """The ids of the messages before which others were left out."""
 
 
 def relevant(hits: Sequence[Hit], best: float) -> list[Hit]:
-    """Return the hits up to where their scores fall off from the `best` one."""
+    """Return the hits whose score is at least `RELEVANT` of the `best` one."""
     return [hit for hit in hits if hit.score >= RELEVANT * best]
 
 

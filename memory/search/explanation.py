@@ -1,4 +1,4 @@
-"""Record the candidates of one search for the trace, with the reason why each was left out."""
+"""Record the candidates of one search for the trace, with the reasons why some were left out."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ class Explanation:
 
 
 def _without_last_nones(column: list[Any]) -> list[Any]:
-    """Return the column up to its last value: those of what was found are much shorter than the others."""
+    """Return the column up to its last value. Columns that only hits have are much shorter."""
     while column and column[-1] is None:
         column.pop()
     return column
@@ -73,7 +73,7 @@ LANES = "lanes."
 
 
 def rows_of(traced: Any) -> list[dict[str, Any]]:
-    """Convert what `to_trace` returned, columns or rows, to one dict per candidate, without marks."""
+    """Convert the result of `to_trace`, columns or rows, to one dict per candidate, without marks."""
     rows: list[dict[str, Any]] = []
     if isinstance(traced, Mapping) and isinstance(columns := traced.get(COLUMNS), Mapping):
         for values in zip_longest(*columns.values()):

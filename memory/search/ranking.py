@@ -28,44 +28,44 @@ Lanes = Mapping[str, Sequence[tuple[str, float]]]
 
 WEIGHTS = {"dense": 0.5, "words": 0.5, "window_dense": 0.5, "window_words": 1.0}
 DEPTH = 50
-"""Hits to ask of each lane: on LoCoMo 30 loses 0.005, 100 and 200 gain nothing."""
+"""Hits to request from each lane: on LoCoMo 30 loses 0.005, 100 and 200 gain nothing."""
 
 SPEAKER = 0.8
-"""Added if the question names the author, or whom a fact or another's message is about."""
+"""Added if the question names the author, or the person whom a fact or another's message is about."""
 WHEN = 0.9
 """Added if the question names a time and the statement is from that time."""
 TOLD_AFTER = timedelta(days=14)
-"""People tell of events later, so `WHEN` falls to zero over this time after the named one …"""
+"""People report events later, so `WHEN` falls to zero over this time after the named one …"""
 NAMED_BEFORE = timedelta(days=1)
-"""… and over this time before it: where somebody else spoke, it may have been another day."""
+"""… and over this time before it, because it may have been another day in the speaker's time zone."""
 SPEAKS_FOR_ITSELF = 130
-"""Up to so many characters a message needs the exchange around it; for a longer one, which says itself what
-it is about, that counts less by the square root of the proportion."""
+"""Up to this many characters a message needs the exchange around it. For a longer one, which states its topic
+itself, the exchange counts less, by the square root of the proportion."""
 GIVES_WAY = 0.3
-"""The share of its score that a very long message loses beside a better one of the same exchange, and shorter
-ones in part: another exchange comes first."""
+"""The share of its score that a very long message loses next to a better one of the same exchange, so that
+another exchange comes first. Shorter messages lose a part of it."""
 ASKED = 0.6
-"""The share of its score that a message loses if it is all question: what was asked before is no answer."""
+"""The share of its score that a message loses if it is entirely a question, because that is no answer."""
 LONGEST_QUESTION = 80
-"""So many characters at the end of a sentence with a question mark are asked; what precedes them was told."""
+"""At most this many characters before a question mark count as the question; the rest is a statement."""
 LONGEST_FRAGMENT = 20
-"""Characters of the longest message that may be a fragment, whatever its words."""
+"""The most characters of a fragment, whatever its words."""
 
 SUMMARY = 0.5
 """Factor for summaries, so that they rank below their sources."""
 WEAK = 0.1
 """The least score of a hit …"""
 NOTHING = 0.24
-"""… and of the best hit, undamped, if the question names nobody: below it nothing fits."""
+"""… and of the best hit, undamped, if the question names nobody. Below it there are no hits."""
 
 FULL_LANE = 50
 """The last hit of a lane of this length counts as no match; in a shorter lane it counts in part."""
 REPEAT = 92.0
-"""The similarity of two facts' letters (0 to 100) from which the lower one repeats the higher one."""
+"""From this similarity of letters (0 to 100) on, the lower of two facts repeats the higher one."""
 REPEATED = 0.6
 """Factor for a fact that repeats another: it ranks lower, and is never dropped."""
 REPEATS_WITHIN = 30
-"""Repeats are searched for among this many of the best facts."""
+"""How many of the best facts are compared for repeats."""
 
 ENTRY_OF = {"window_dense": "dense", "window_words": "words"}
 """The lane of a message itself, for each lane of the exchange around it."""
@@ -76,7 +76,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?؟？՞。！…\n])")
 
 
 class Candidate(NamedTuple):
-    """A hit as it is ranked. Times are aware."""
+    """A hit to rank. Times are aware."""
 
     kind: Literal["memory", "message", "summary"]
     text: str
@@ -143,7 +143,7 @@ def asks(text: str) -> bool:
 
 
 def _asked_share(text: str) -> float:
-    """Return the share of the text that is asked and not told."""
+    """Return the share of the text that is a question."""
     if not _QUESTION_MARK.search(text):  # most texts
         return 0.0
     asked = (min(len(part), LONGEST_QUESTION) for part in _SENTENCE_END.split(text) if asks(part))
@@ -151,7 +151,7 @@ def _asked_share(text: str) -> float:
 
 
 def _exchange_share(candidate: Candidate, length: int) -> float:
-    """Return how much the exchange around it counts, from 0.0 to 1.0; 1.0 for what is no message."""
+    """Return how much the exchange around a message counts, from 0.0 to 1.0; 1.0 for other kinds."""
     if candidate.kind != "message":
         return 1.0
     if is_fragment(candidate):
@@ -166,8 +166,8 @@ def _factor(candidate: Candidate, text: str) -> float:
 
 
 def is_fragment(candidate: Candidate) -> bool:
-    """Return whether a message has fewer than two words ("Me", "?", "That*"): it counts by its own words
-    alone."""
+    """Return whether a message has fewer than two words ("Me", "?", "That*"), and so only its own words
+    count."""
     text = candidate.text
     if candidate.kind != "message" or len(text) > LONGEST_FRAGMENT:
         return False
@@ -175,8 +175,8 @@ def is_fragment(candidate: Candidate) -> bool:
 
 
 def decay(candidate: Candidate, now: datetime, half_life: timedelta) -> float:
-    """Return the factor of age: 1.0 now, halved with each half-life since the last statement or recall, which
-    uses prolong."""
+    """Return the factor of age: 1.0 now, halved with each half-life since the last statement or recall. Uses
+    prolong the half-life."""
     since = max(candidate.created_at, candidate.last_accessed_at or candidate.created_at)
     age = max(now - since, timedelta(0))
     return float(0.5 ** (age / (half_life * (1.0 + math.log2(1 + candidate.uses)))))
@@ -185,7 +185,7 @@ def decay(candidate: Candidate, now: datetime, half_life: timedelta) -> float:
 def _matched(
     id_: str, candidate: Candidate, scores: Mapping[str, Mapping[str, float]], share: float
 ) -> float:
-    """Weigh the lanes; facts and summaries have no exchange around them."""
+    """Return the weighted score of the lanes. Facts and summaries have no exchange around them."""
     matched = 0.0
     for name, weight in WEIGHTS.items():
         score = scores[name].get(id_, 0.0)
@@ -237,7 +237,7 @@ def _said_then(at: datetime, span: Span) -> float:
 
 
 def _ordered(scores: Mapping[str, float], candidates: Mapping[str, Candidate]) -> list[tuple[str, float]]:
-    """Sort best first; of equal scores the newest, then by id."""
+    """Sort by score, best first, then newest first, then by id."""
     by_id = sorted(scores.items())
     return sorted(by_id, key=lambda hit: (hit[1], candidates[hit[0]].created_at), reverse=True)
 
@@ -245,7 +245,7 @@ def _ordered(scores: Mapping[str, float], candidates: Mapping[str, Candidate]) -
 def _spread(
     scores: Mapping[str, float], candidates: Mapping[str, Candidate], answered: frozenset[str]
 ) -> list[tuple[str, float]]:
-    """Rank again after lowering the messages that follow or precede a better one."""
+    """Lower the scores of messages next to a better one, and rank again."""
     final = dict(scores)
     before = set[tuple[str, int]]()
     for id_, score in _ordered(scores, candidates):
@@ -264,8 +264,8 @@ def _spread(
 def _repeats_lowered(
     ranked: list[tuple[str, float]], candidates: Mapping[str, Candidate]
 ) -> list[tuple[str, float]]:
-    """Lower the scores of facts that nearly repeat another; of two the newer takes the better score."""
-    from rapidfuzz import fuzz  # here, since a list of traces needs this module and not that
+    """Lower the scores of facts that nearly repeat another one. The newer of two gets the better score."""
+    from rapidfuzz import fuzz  # imported here, because a list of traces needs this module without it
 
     scores, apart = dict(ranked), dict[str, str]()
     for id_ in [id_ for id_, score in ranked if score and candidates[id_].kind == "memory"][:REPEATS_WITHIN]:

@@ -1,8 +1,8 @@
 """Search facts, messages and summaries.
 
-A person whom the question names is searched for under their other names too. One search by words and meaning
-covers all, with further ones for what its lists have no room for. Without a question the newest are listed.
-Replies are no evidence: they are found only by a search for what their `author` said.
+A person whom the question names is searched for under their other names too. One search by words and vectors
+covers all kinds; further ones add rows beyond its limits. Without a question the newest rows are listed.
+Replies are no evidence: only a search for their `author` returns them.
 
 The index proposes, SQL decides: the row of every hit is read again for this audience, at this moment, and
 `memory.search.ranking` orders them.
@@ -47,15 +47,15 @@ from memory.text.names import Aliases, called, named, spelled, tags_in, without_
 FACTS: frozenset[Kind] = frozenset({"memory"})
 MESSAGES: frozenset[Kind] = frozenset({"message"})
 BY_AUTHOR = 4 * DEPTH
-"""Hits to ask of each lane if only those of one author are wanted."""
+"""Hits to request from each lane in a search for one author."""
 BESIDE_REPLIES = 2 * DEPTH
-"""Hits to ask of each lane where replies are among them, which are left out."""
+"""Hits to request from each lane if replies, which are left out, are among them."""
 NEWEST_SUMMARIES = 2
 """The most summaries in a list of the newest. Older summaries are found by their words."""
 WINDOW_WORDS = 0.5
-"""What an exchange with all words of the question scores, beside a text with all of them: it is longer."""
+"""The score of an exchange with all words of the question, relative to a text with all of them."""
 FITS = 0.3
-"""So far from the embedder's recall threshold to its dedupe threshold is the cosine of a text that fits."""
+"""The cosine of a text that fits, as a position between the embedder's recall and dedupe thresholds."""
 COLD_START = 5
 """An audience with fewer own facts counts as new."""
 
@@ -67,13 +67,13 @@ class SearchResult:
     """The result of a search."""
 
     hits: Sequence[Hit]
-    """All of them, best first; of the newest, as many as were asked for."""
+    """All hits, best first; in a list of the newest, at most the limit."""
     best: float = 0.0
-    """The best score, that of excluded rows included."""
+    """The best score, including excluded rows."""
     excluded_matches: frozenset[str] = frozenset()
-    """Which of the excluded ids match too."""
+    """The excluded ids that match too."""
     partial: bool = False
-    """Whether something may be missing that is older, or that only its meaning shows."""
+    """Whether older rows, or rows that only match by meaning, may be missing."""
     aliases: Aliases = NO_ALIASES
     """The other names that were searched for too."""
 
@@ -89,12 +89,12 @@ class Recall:
     half_life: timedelta | None = None
     count: Callable[[str, Mapping[str, int]], None] = lambda *_: None
     _recalled: set[str] = field(default_factory=set, init=False)
-    """The ids of memories that were found since `note_uses`."""
+    """The ids of memories that were recalled since the last `note_uses`."""
 
     async def search(
         self, question: str, audience: Audience, *, limit: int = 10, **narrowed: Any
     ) -> list[Hit]:
-        """Return the first `limit` hits of `look`, which says how a search is narrowed."""
+        """Return the first `limit` hits of `look`, which describes the parameters."""
         return [*(await self.look(question, audience, limit=limit, **narrowed)).hits[:limit]]
 
     async def look(
@@ -141,12 +141,12 @@ class Recall:
             return found
 
     async def aliases(self, audience: Audience) -> Aliases:
-        """Return the groups of names that belong to one person, as far as this audience may know."""
+        """Return the groups of names of one person that this audience may know."""
         return await self.store.known_aliases(audience, self.clock())
 
     async def recent(self, audience: Audience, limit: int, exclude: Collection[str] = ()) -> list[Hit]:
-        """Return the newest facts from SQL alone, without those of `exclude`; where fewer than `COLD_START`
-        are the audience's own, also global ones."""
+        """Return the newest facts from SQL alone, without those of `exclude`. Global facts are added if the
+        audience has fewer than `COLD_START` own ones."""
         with span("search", "newest", audience=audience.keys, limit=limit):
             now = self.clock()
             most = limit + len(exclude)
@@ -162,7 +162,7 @@ class Recall:
             return [fact_row(memory).hit(1.0, audience) for memory in memories]
 
     async def around(self, hits: Sequence[Hit], audience: Audience) -> dict[str, list[Line]]:
-        """Return each found message with the lines of people around it that this audience may read."""
+        """Return each found message with the messages around it that this audience may read."""
         found = {hit.id for hit in hits if hit.kind == "message"}
         around = await self.transcript.neighbours(found, audience)
         return {
@@ -171,7 +171,7 @@ class Recall:
         }
 
     async def tellers(self, hits: Sequence[Hit], audience: Audience) -> dict[str, str]:
-        """Name who stated these facts, by fact id; without facts of the reader."""
+        """Return who stated these facts, by fact id, without the reader's own facts."""
         users = {hit.id: hit.memory.user_id for hit in hits if hit.memory}
         users = {id: user for id, user in users.items() if user_key(user) not in audience.keys}
         names = await self.transcript.speakers.names(set(users.values()), audience)
@@ -237,15 +237,15 @@ class Recall:
         return SearchResult(hits, best, excluded, rankings.partial, aliases)
 
     def _full(self, rarity: float) -> dict[str, float]:
-        """Return what a text that fits the question scores, by lane."""
+        """Return the score of a text that fits the question, by lane."""
         thresholds = self.embedder.thresholds
         cosine = thresholds.recall + FITS * (thresholds.dedupe - thresholds.recall)
         words = {"words": rarity, "window_words": WINDOW_WORDS * rarity}
         return words | dict.fromkeys(DENSE, cosine)
 
     async def _newest(self, wanted: SearchRequest, subjects: Collection[str]) -> list[Hit]:
-        """Return the newest statements and summaries, those first; with `subjects`, the newest facts with one
-        of these tags. Leaves out messages of listed facts."""
+        """Return the newest summaries, then statements; with `subjects`, the newest facts with one of these
+        tags. Leaves out messages of listed facts."""
         exclude, limit = wanted.exclude, wanted.limit
         times: dict[str, Any] = {"since": wanted.since, "until": wanted.until}
         found, evidence = dict[str, SearchRow](), set[str | None]()
@@ -269,7 +269,7 @@ class Recall:
         return hits[:limit]
 
     async def _newest_of(self, authors: Collection[str], wanted: SearchRequest) -> list[Hit]:
-        """Return the newest statements of the people whom a question names that found nothing."""
+        """Return the newest statements of the people whom the question names, if nothing matched it."""
         listed = [await self._newest(replace(wanted, author=author), ()) for author in sorted(authors)]
         return [hit for hits in zip_longest(*listed) for hit in hits if hit][: wanted.limit]
 
@@ -304,8 +304,8 @@ class Recall:
 
 
 def _topic(question: str, authors: Collection[str]) -> str:
-    """Drop the names of those who write: a name says whose words to find, not which. Keeps a question that is
-    only about the name."""
+    """Remove authors' names from a question, because they select whose words to find, not which. A question
+    with only the name is unchanged."""
     rest = without_names(question, called(question, authors))
     return rest if words.query(rest) else question
 
@@ -313,8 +313,8 @@ def _topic(question: str, authors: Collection[str]) -> str:
 def _further(
     question: str, asked: Question, named: frozenset[str], *, among_messages: bool
 ) -> list[Question]:
-    """Ask also for what a full list may have cut off: facts and summaries, facts whose tags stand in the
-    question, and a named date."""
+    """Return further questions for rows that a full list may have cut off: facts and summaries, facts with a
+    tag in the question, and rows of a named date."""
     beside = among_messages and asked.kinds > MESSAGES
     further = [replace(asked, kinds=asked.kinds - MESSAGES)] if beside else []
     if "memory" in asked.kinds and not asked.subjects:
@@ -325,5 +325,5 @@ def _further(
 
 
 def _is_reply(message: Message, wanted: SearchRequest) -> bool:
-    """Return whether it is a reply, and the search is not for one author."""
+    """Return whether a message is a reply and the search is not for one author."""
     return message.role == "assistant" and not wanted.author

@@ -90,7 +90,7 @@ def around(rows: SearchRows, id: str | None, among: Collection[str]) -> Iterable
 
 
 def by_author(rows: SearchRows, authors: Collection[str], names: Mapping[str, str]) -> SearchRows:
-    """Keep the rows of these authors; `names` are the names of the facts' users. Summaries have no author."""
+    """Return the rows of these authors. `names` are those of the facts' users. Summaries have no author."""
     theirs = {}
     for id, row in rows.items():
         author = row.candidate.author

@@ -5,10 +5,10 @@ import unicodedata
 from collections.abc import Iterable
 
 LONGEST_TAG = 200
-"""Characters of a tag; further ones are cut off. PostgreSQL indexes no long texts."""
+"""Characters of a tag; the rest is cut off, because PostgreSQL cannot index long texts."""
 
 LINK = "hachi-link-"
-"""How the token of a link to a person's pages begins."""
+"""The prefix of the token in a link to a person's pages."""
 _LINK = re.compile(rf"(?:\?link=)?{LINK}[\w.-]+")
 
 # "\r\n", an ANSI escape sequence, or one character that no text needs. Tabs and newlines stay.
@@ -28,7 +28,7 @@ _FENCED = re.compile(r"^(`{3,}|~{3,}).*?(?:^\1|\Z)", re.DOTALL | re.MULTILINE)
 
 
 def prose(text: str) -> str:
-    """Return the text without the code between its fences; whole if there is nothing else."""
+    """Return the text without fenced code; the whole text if there is nothing else."""
     if "```" not in text and "~~~" not in text:
         return text
     return _FENCED.sub(" ", text).strip() or text
@@ -43,7 +43,7 @@ def storable(text: str) -> str:
 
 
 def without_links(text: str) -> str:
-    """Drop the tokens of links to a person's pages: what is stored, traced or sent to a model holds none."""
+    """Drop the tokens of links to a person's pages, which must not be stored, traced or sent to a model."""
     return _LINK.sub("", text) if LINK in text else text
 
 
@@ -79,7 +79,7 @@ def sentences(text: str) -> list[str]:
 
 
 def tag(text: str) -> str:
-    """Return the form in which a tag is stored and searched for; empty if the text holds none."""
+    """Return the normalized form of a tag, which is stored and searched for; empty if nothing is left."""
     folded = unicodedata.normalize("NFC", storable(text)).casefold()
     return unicodedata.normalize("NFC", folded).strip()[:LONGEST_TAG].rstrip()
 

@@ -15,18 +15,18 @@ from memory.text import tag
 MIN_LETTERS = 2
 """Shorter parts of a name ("J." in "J. Doe") are ignored."""
 LONGEST_QUESTION = 40
-"""How many words of a question may be tags."""
+"""How many words of a question are compared with tags."""
 _SIGNS = (
     "\u0900-\u0963\u0966-\u0df3\u0e31-\u0e4e\u0eb1-\u0ece\u0f71-\u0fbc\u102b-\u1049\u1050-\u109d\u17b4-\u17d3"
 )
-"""Where the vowel signs from Devanagari to Khmer are, which `re` takes for no part of a word."""
+"""The ranges of vowel signs from Devanagari to Khmer, which `re` does not count as part of a word."""
 _WORD = rf"[\w{_SIGNS}]"
 _PART = re.compile(rf"(?:[^\W_]|[{_SIGNS}])+")
 _QUESTION_WORD = re.compile(rf"{_WORD}+(?:['’]s(?!{_WORD}))?")
 
 
 _STROKES = str.maketrans(dict(zip("łøđħŧı", "lodhti", strict=True)) | {"æ": "ae", "œ": "oe"})
-"""Letters that people type without what Unicode does not take off them: Łukasz, Søren, Işıl."""
+"""Letters that people type in a plain form, but that Unicode does not decompose: Łukasz, Søren, Işıl."""
 
 
 def fold(text: str) -> str:
@@ -48,7 +48,7 @@ def _words_of(name: str) -> tuple[str, ...]:
 
 
 def parts_of(name: str) -> list[str]:
-    """Return the words of a name, without case and accents, and without what is too short for one."""
+    """Return the words of a name, without case and accents, and without words that are too short."""
     return [word for word in _words_of(name) if len(word) >= MIN_LETTERS]
 
 
@@ -59,8 +59,8 @@ def named(text: str, names: Iterable[str]) -> frozenset[str]:
 
 
 def called(question: str, names: Iterable[str]) -> frozenset[str]:
-    """Return the `names` that the question means: by its first word, or by a further word with a capital, an
-    's or no case ("which coffee?" is not for Captain Coffee)."""
+    """Return the `names` that the question contains as names: its first word, or a later word with a capital,
+    an 's or no case ("which coffee?" does not name Captain Coffee)."""
     table, found = _table(frozenset(names)), set[str]()
     for word in {*_QUESTION_WORD.findall(question)}:
         means = not word.islower() or word.endswith(("'s", "’s"))
@@ -70,7 +70,7 @@ def called(question: str, names: Iterable[str]) -> frozenset[str]:
 
 
 def tags_in(question: str) -> frozenset[str]:
-    """Return what may be tags in the question: its words, and up to three of them in a row."""
+    """Return possible tags in the question: its words, and runs of up to three words."""
     words = _PART.findall(question)[:LONGEST_QUESTION]
     runs = (words[at : at + length] for length in (1, 2, 3) for at in range(len(words) - length + 1))
     joined = {sign.join(run) for run in runs for sign in (" ", "-")}
@@ -78,7 +78,7 @@ def tags_in(question: str) -> frozenset[str]:
 
 
 def spoken_of(text: str, names: Iterable[str]) -> bool:
-    """Return whether the text says something of one of them ("Evan sails"), and does not only address them
+    """Return whether the text is about one of the `names` ("Evan sails") and does not only address them
     ("Thanks, Evan!")."""
     folded = fold(text)
     return any(
@@ -130,14 +130,14 @@ def _script(name: str) -> str:
 
 
 class _Table:
-    """Names by their words, so that a text is read once, however many names there are."""
+    """An index of names by their words, so that a text is searched once for all names."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self.bearers: dict[str, list[str]] = {}
-        """By each word of a name: whose it is."""
+        """The names that contain each word."""
         self._prefixed: set[str] = set()
         self._inside: dict[str, set[int]] = {}
-        """By their first letters: the lengths of words that stand among others without a space."""
+        """The lengths of words in unspaced scripts, by first letters."""
         for name in names:
             for part in parts_of(name):
                 self.bearers.setdefault(part, []).append(name)
@@ -147,7 +147,7 @@ class _Table:
                     self._inside.setdefault(part[:MIN_LETTERS], set()).add(len(part))
 
     def words_in(self, folded: str) -> set[str]:
-        """Return the words of names that a text has."""
+        """Return the words of names that occur in a text."""
         return {part for word in {*_TOKEN.findall(folded)} for _, _, part in self._within(word)}
 
     def found_in(self, folded: str) -> Iterator[tuple[int, int]]:
@@ -159,7 +159,7 @@ class _Table:
                     yield token.start() + start, possessive.end() if possessive else token.start() + end
 
     def _within(self, word: str) -> Iterator[tuple[int, int, str]]:
-        """Return the words of names that a word is or contains, and where in it."""
+        """Return the words of names that a word is or contains, with their positions."""
         if word in self.bearers:
             yield 0, len(word), word
         if word.isascii():
@@ -222,5 +222,5 @@ class Aliases:
         }
 
     def canonical(self, text: str) -> str:
-        """Return the text with each person under their first name in the group, to compare statements."""
+        """Return the text with each person's names replaced by the first one, to compare statements."""
         return renamed(text, self._first) if self._first else text

@@ -1,7 +1,7 @@
 """Quote people and documents for a model.
 
-No line of a quotation passes for a line of ours or of somebody else: a name ends at its colon and holds none,
-further lines are indented or marked, and every character that may end a line does.
+No line of a quotation can be taken for ours or another person's: a name ends at its colon and contains none,
+further lines are indented or marked, and every character that may end a line counts as a line break.
 """
 
 import re
@@ -19,11 +19,11 @@ COMPANION = "hachi"
 _COLONS = re.compile("[:\u0589\u05c3\u02d0\u02f8\u205a\u2236\ua4fd\ua789\ufe13\ufe30\ufe55\uff1a]")
 """Every character that looks like a colon."""
 _MARKS = " ~…=>#*•-"
-"""Behind these stand lines of ours, such as those around a found message."""
+"""Our own lines begin with these marks, such as those around a found message."""
 _BLANKS = "\u034f\u115f\u1160\u2800\u3164\uffa0"
-"""Invisible, though Unicode has them as letters and signs."""
+"""Invisible characters that Unicode classes as letters and signs."""
 _JOINERS = "\u200c\u200d"
-"""Invisible, and part of names in Persian and of emoji."""
+"""Invisible characters that are part of Persian names and emoji."""
 
 
 def speaker(name: str) -> str:
@@ -39,7 +39,7 @@ def speaker(name: str) -> str:
 
 
 def spoken(name: str, text: str, role: str = "user", where: str = "") -> str:
-    """Return what somebody said behind their name, further lines indented: ``Ana: yes`` and ``  and no``.
+    """Return a message after its author's name, further lines indented: ``Ana: yes`` and `` and no``.
     `where` stands before the colon."""
     who = COMPANION if role == "assistant" else speaker(name)
     return indented(f"{who}{_COLONS.sub(' ', where)}: {text}")
@@ -51,7 +51,7 @@ def indented(text: str) -> str:
 
 
 def numbered(number: int, name: str, text: str) -> str:
-    """Return what somebody said on one line, to be cited by its number: ``(3) "Ana": yes / and no``."""
+    """Return a message on one line with a number to cite it by: ``(3) "Ana": yes / and no``."""
     return f'({number}) "{speaker(name)}": {joined(text)}'
 
 
@@ -61,5 +61,5 @@ def joined(text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a text with each line behind ``> ``."""
+    """Return a text with ``> `` before each line."""
     return "\n".join(f"> {readable(line)}".rstrip() for line in text.splitlines())

@@ -9,17 +9,17 @@ _BRACKETS = re.compile(r"^[\s\[(#<]*(?:(?:memory|fact|id)\b[\s:#]*)?|[\s\])>.]*$
 
 
 def short_ids(ids: Collection[str]) -> dict[str, str]:
-    """Shorten each id to the beginning that no other one has, of `SHORT_ID` characters or more."""
+    """Shorten each id to a unique prefix of `SHORT_ID` characters or more."""
     return {id: _beginning(id, [other for other in ids if other != id]) for id in ids}
 
 
 def names_any(text: str, ids: Set[str]) -> bool:
-    """Return whether one of these whole ids stands in the text."""
+    """Return whether the text contains one of these whole ids."""
     return not ids.isdisjoint(_WHOLE.findall(text))
 
 
 def read_id(written: str) -> str:
-    """Return the id in what a model wrote, such as "[1a2b3c4d]" or "id 1a2b3c4d"."""
+    """Return the id in a model's text, such as "[1a2b3c4d]" or "id 1a2b3c4d"."""
     return _BRACKETS.sub("", written).lower()
 
 

@@ -27,12 +27,12 @@ _SECONDS = {
 }
 _UNITS = {name: seconds for names, seconds in _SECONDS.items() for name in names.split()}
 _MOST_MONTHS = 60
-"""So many ``m`` may still be months: "36m", not "90m". After hours they are minutes, after years months."""
+"""Up to this many ``m`` may be months: "36m", not "90m". After hours they are minutes, after years months."""
 _FOREVER = frozenset(("", "null", "none", "never", "forever", "permanent"))
 
 _PART = re.compile(r"(?P<count>\d+(?:[.,]\d+)?|an?\b|one\b)[\s-]*(?P<unit>[^\W\d_]+)", re.IGNORECASE)
 _THOUSANDS = re.compile(r"(?<![\d.,])[1-9]\d{0,2}[.,]\d{3}(?!\d)")
-"""One and a half to one, a thousand and a half to another."""
+"""Ambiguous numbers: "1,500" is one and a half to some, fifteen hundred to others."""
 _JOIN = re.compile(r"(?:\s|,|&|\+|\band\b)*", re.IGNORECASE)
 _ISO = TypeAdapter(timedelta)
 
@@ -54,8 +54,8 @@ _UNREAD = Ttl(None, False)
 
 
 def read_ttl(value: object, *, m: Literal["minutes", "unclear"] = "unclear") -> Ttl:
-    """Parse a duration. Without a clear, positive one it is for ever and not understood. `m` is what ``3m``
-    means."""
+    """Parse a duration. An unclear or negative one becomes for ever, not understood. `m` is the unit of
+    ``3m``."""
     if value is None:
         return _FOR_EVER
     if isinstance(value, timedelta):
@@ -73,7 +73,7 @@ def read_ttl(value: object, *, m: Literal["minutes", "unclear"] = "unclear") -> 
 
 
 def describe(duration: timedelta | None) -> str:
-    """Say a duration as `read_ttl` reads it back: ``2 weeks``, ``1 day 12 hours``."""
+    """Format a duration so that `read_ttl` parses it: ``2 weeks``, ``1 day 12 hours``."""
     if duration is None:
         return "for ever"
     left = max(1, round(duration.total_seconds()))
@@ -105,7 +105,7 @@ def _iso_seconds(text: str) -> float:
 
 
 def _spoken_seconds(text: str, m: str) -> float:
-    """Return the sum of ``<count> <unit>`` parts; 0 if there is anything else, or it can mean two things."""
+    """Return the sum of ``<count> <unit>`` parts; 0 if the text has anything else or is ambiguous."""
     total, position, before = 0.0, 0, 0
     while position < len(text):
         part = _PART.match(text, position)
@@ -122,8 +122,7 @@ def _spoken_seconds(text: str, m: str) -> float:
 
 
 def _m_seconds(written: str, count: float, before: int, m: str) -> int | None:
-    """Return the seconds of an ``m`` or ``M`` behind a part of the unit `before`; None where it is
-    ambiguous."""
+    """Return the seconds of an ``m`` or ``M`` after a part of the unit `before`; None if ambiguous."""
     if written not in ("m", "M"):
         return None
     if before == _UNITS["hour"] or (written == "m" and (m == "minutes" or count > _MOST_MONTHS)):

@@ -1,4 +1,4 @@
-"""Embedders turn texts into vectors; each has thresholds for how similar its vectors must be.
+"""Embedders turn texts into vectors. Each has thresholds for the similarity of its vectors.
 
 bundled      in the package: no key, no download
 openai:NAME  OpenAI, or any server with the same API
@@ -29,7 +29,7 @@ class Embedder(Protocol):
 
     @property
     def dimension(self) -> int:
-        """Raise IndexUnavailable while it is not known: see `embed`."""
+        """Raise IndexUnavailable while it is unknown: see `embed`."""
         ...
 
     @property
@@ -37,14 +37,14 @@ class Embedder(Protocol):
 
     async def embed(self, texts: Sequence[str]) -> "list[NDArray[np.float32]]":
         """Return a vector of length one for each text, and zeros for a blank one. Ignores text beyond the
-        model's limit. Without any text it makes `dimension` known. Raises EmbedderUnavailable."""
+        model's limit. A call without texts only determines `dimension`. Raises EmbedderUnavailable."""
         ...
 
     async def close(self) -> None: ...
 
 
 async def know_dimension(embedder: Embedder) -> None:
-    """Open the embedder if its dimension is unknown, which an index needs. Raises EmbedderUnavailable."""
+    """Open the embedder if its dimension, which an index needs, is unknown. Raises EmbedderUnavailable."""
     try:
         _ = embedder.dimension
     except IndexUnavailable:
@@ -67,8 +67,8 @@ def open_embedder(
     base_url: str | None = None,
     breaker: Breaker | None = None,
 ) -> Embedder:
-    """Return the embedder called `name`, which loads nothing before the first text. Raises
-    EmbedderUnavailable if the name, or what is given with it, cannot be right."""
+    """Return the embedder called `name`. It loads nothing before the first text. Raises EmbedderUnavailable
+    for an unknown name, or if the key and the URL are missing."""
     kind, _, model = name.partition(":")
     if name == "bundled":
         from memory.index.embedders.bundled import BundledEmbedder

@@ -1,5 +1,5 @@
-"""Open an embedder that may be away or costs money with its first text, behind a breaker, and cache recent
-texts."""
+"""Wrap an embedder that may fail or costs money: open it with the first text, behind a breaker, with a
+cache."""
 
 import asyncio
 from collections import OrderedDict
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Vectors = list[NDArray[np.float32]]
 
 MAX_BYTES = 16_000_000
-"""Bytes of recent vectors: 15,000 of 256 dimensions, 2,600 of 1,536. The least recently used go first."""
+"""Bytes of cached vectors: 15,000 of 256 dimensions, 2,600 of 1,536. The least recently used are dropped."""
 
 
 class BreakableEmbedder:
@@ -30,7 +30,7 @@ class BreakableEmbedder:
         breaker: Breaker,
         dimension: int | None = None,
     ) -> None:
-        """Take the embedder that is `opened` on first use; `dimension` is that of a known model."""
+        """`open` is called on first use. `dimension` is that of a known model."""
         self.name = name
         self.thresholds = thresholds
         self._open = open
@@ -42,7 +42,7 @@ class BreakableEmbedder:
 
     @property
     def dimension(self) -> int:
-        """Raise IndexUnavailable while it is not known, since without it no index can be opened."""
+        """Raise IndexUnavailable while it is unknown, because no index can be opened without it."""
         if self._known is None:
             raise IndexUnavailable(
                 f"the index waits for the embedder {self.name} to say how long its vectors are"
@@ -50,7 +50,7 @@ class BreakableEmbedder:
         return self._known
 
     async def embed(self, texts: Sequence[str]) -> "Vectors":
-        """Embed texts. Without any it makes no call, but opens the embedder if its dimension is not known."""
+        """Embed texts. Without texts, only open the embedder, if its dimension is unknown."""
         found = {text: self._recent[text] for text in texts if text in self._recent}
         missing = [text for text in dict.fromkeys(texts) if text not in found]
         if missing or self._known is None:
@@ -64,7 +64,7 @@ class BreakableEmbedder:
         return [found[text] for text in texts]
 
     def clear(self) -> None:
-        """Forget all texts, as when a person is erased."""
+        """Empty the cache, when a person is erased."""
         self._recent.clear()
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Embed with wordllama, in the package: 256 dimensions, no key and no network.
+"""Embed with wordllama, which is installed with Hachi: 256 dimensions, no key and no network.
 
 A vector is the mean of its tokens' vectors: some 0.02 ms a line, blind to word order. The weights take 33 MB;
 the first text loads them in 0.4 s, in a thread.
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_BYTES = 20_000
-"""The most bytes of a text that are embedded: more hardly change its mean."""
+"""The most bytes of a text that are embedded. More would hardly change the mean."""
 _SPACE = re.compile(r"(?<=[^ ]) (?=[^ \n])")
 """Between two words."""
 _INLINE = 2_000
-"""Up to this many characters are embedded on the event loop, in under 1 ms. Longer texts go to a thread."""
+"""Up to this many characters are embedded on the event loop, in under 1 ms, and more in a thread."""
 FEW = 30
-"""So many words are tokenized one by one: a batch is spread over threads, which takes longer to begin."""
+"""Up to this many words are tokenized one by one, because a batch starts threads, which takes longer."""
 
 
 class BundledEmbedder:
-    """The embedder, whose thresholds were measured.
+    """The embedder, with measured thresholds.
 
-    `dedupe`: over 140 pairs of facts in English, French and Hebrew, the lowest that none of the 42 pairs with
-    different values reaches (the highest has 0.933); 11 of the 54 that say the same do. It cannot tell names,
-    numbers and dates apart. `recall`: over 759 questions on five LoCoMo conversations, where the share of the
-    evidence that reaches it (0.76) and of other messages (0.29) are furthest apart.
+    `dedupe` was measured on 140 pairs of facts in English, French and Hebrew. None of the 42 pairs with
+    different values reaches it (the highest has 0.933), and 11 of the 54 pairs that say the same do. The
+    embedder cannot tell names, numbers and dates apart. `recall` was measured on 759 questions on five LoCoMo
+    conversations: 0.76 of the evidence and 0.29 of other messages reach it, the largest difference.
     """
 
     name = "bundled"
@@ -59,8 +59,8 @@ class BundledEmbedder:
         self._model = None
 
     def _vectors(self, texts: Sequence[str]) -> "list[NDArray[np.float32]]":
-        """Return the vectors. What a message says is read once, for it and the windows that it is in, and
-        each word of it too. No token reaches over a space between two words or over a line break."""
+        """Return the vectors. A line that several windows contain is embedded once, and so is each word,
+        because no token extends over a space between two words or over a line break."""
         from memory.index.embedders.vectors import normalised, readable  # numpy, needed only now
 
         of_texts = [_parts(readable(text, MAX_BYTES)) if text.strip() else [] for text in texts]
@@ -70,8 +70,7 @@ class BundledEmbedder:
         return normalised(_sums(_sums(sums, word_numbers), part_numbers))
 
     def _tokens(self, words: Sequence[str]) -> Sequence[Sequence[int]]:
-        """Return the tokens that each word has within a text: after a line break without the one that begins
-        any text."""
+        """Return the tokens of each word. After a line break the token that begins every text is left out."""
         tokenizer = self._model.tokenizer
         if len(words) > FEW:
             encoded = tokenizer.encode_batch_fast(words, add_special_tokens=False)
@@ -81,7 +80,7 @@ class BundledEmbedder:
 
 
 def _parts(text: str) -> list[str]:
-    """Return the authors and texts of the lines, in order; a line break begins each line but the first."""
+    """Return the authors and texts of the lines, in order. All but the first begin with a line break."""
     parts = []
     for line in text.lstrip("\n").replace("\n", "\0\n").split("\0"):
         author, colon, rest = line.partition(": ")
@@ -90,13 +89,13 @@ def _parts(text: str) -> list[str]:
 
 
 def _numbered(parts: Sequence[Sequence[str]]) -> tuple[list[str], list[list[int]]]:
-    """Return the different parts, and each list of them as their numbers."""
+    """Return the distinct parts, and each list of parts as a list of their numbers."""
     numbers = {part: n for n, part in enumerate(dict.fromkeys(chain.from_iterable(parts)))}
     return list(numbers), [[numbers[part] for part in some] for some in parts]
 
 
 def _sums(rows: "NDArray[np.float32]", of: Sequence[Sequence[int]]) -> "NDArray[np.float32]":
-    """Return for each of these lists of row numbers the sum of its rows."""
+    """Return the sum of the rows for each list of row numbers."""
     import numpy as np
 
     sums = np.zeros((len(of), rows.shape[1]), dtype=np.float32)
@@ -115,7 +114,7 @@ def _load() -> Any:
         import wordllama
     finally:
         logging.root.removeHandler(handler)
-    folder = Path(wordllama.__file__).parent  # by default wordllama looks for the tokenizer elsewhere
+    folder = Path(wordllama.__file__).parent  # by default wordllama looks for the tokenizer in another folder
     try:
         model = wordllama.WordLlama.load(
             cache_dir=folder, dim=BundledEmbedder.dimension, disable_download=True
@@ -125,6 +124,6 @@ def _load() -> Any:
             f"the bundled embedder's files are missing ({error}); `pip install --force-reinstall wordllama`"
         ) from error
     model.tokenizer.no_padding()  # else every text of a batch is as long as the longest
-    # It would keep the last 10,000 words that people said, 2 kB each, and is no faster with them.
+    # Its cache would keep people's last 10,000 words, 2 kB each, and is no faster.
     model.tokenizer.model._resize_cache(0)
     return model

@@ -22,15 +22,15 @@ DIMENSIONS |= {"mistral-embed": 1024}
 MAX_TEXTS = 2048
 """The most texts in one request: OpenAI's limit."""
 MAX_TEXT_BYTES = 12_000
-"""The most bytes of one text: below OpenAI's 8,192 tokens in any script, at up to 2 tokens in 3 bytes."""
+"""The most bytes of one text: under OpenAI's 8,192 tokens in any script, at up to 2 tokens per 3 bytes."""
 MAX_REQUEST_BYTES = 400_000
 """The most bytes of one request: below OpenAI's 300,000 tokens, at the same rate."""
 DEADLINE = 20.0
-"""Seconds that one request may take, with its retries and the pauses between them: less than a tool may."""
+"""Seconds that one request may take, with retries and pauses: less than the limit of a tool."""
 TRUSTED = 20
-"""Full requests after which a server that was slow is asked for more at a time."""
+"""After this many full requests, a server that was slow gets larger ones."""
 RETRIES = 3
-"""After the first attempt, on 408, 409, 429, 5xx and connection errors, with growing pauses."""
+"""How often a request is repeated on 408, 409, 429, 5xx and connection errors, with growing pauses."""
 
 
 class OpenAIEmbedder:
@@ -43,9 +43,9 @@ class OpenAIEmbedder:
         self._model = model
         self._client = client
         self._most = MAX_TEXTS
-        """Texts in one request: fewer once one took too long, and twice as many after `TRUSTED` full ones."""
+        """The most texts in one request: halved if one takes too long, doubled after `TRUSTED` full ones."""
         self._full = 0
-        """Full requests that were answered since."""
+        """Full requests that were answered since the last change."""
 
     @classmethod
     async def open(
@@ -56,7 +56,7 @@ class OpenAIEmbedder:
         base_url: str | None = None,
         client: "AsyncOpenAI | None" = None,
     ) -> "OpenAIEmbedder":
-        """Open the embedder. A server is asked for the dimension of a model that is not in `DIMENSIONS`.
+        """Open the embedder. If the model is not in `DIMENSIONS`, embed a text to learn its dimension.
         `client` replaces the one made from the key and the URL."""
         embedder = cls(model, client or _client(model, api_key, base_url), DIMENSIONS.get(model, 0))
         try:
@@ -74,7 +74,7 @@ class OpenAIEmbedder:
         await self._client.close()
 
     async def _requests(self, texts: list[str]) -> list[list[float]]:
-        """Send as many requests as it takes: a slow server is asked for half as many texts at a time."""
+        """Send as many requests as needed, with half as many texts if the server is too slow."""
         rows: list[list[float]] = []
         while left := texts[len(rows) :]:
             part = next(_split(left, self._most))
@@ -135,8 +135,7 @@ def _client(model: str, api_key: str | None, base_url: str | None) -> "AsyncOpen
 
 
 def _rows(answer: bytes) -> list[list[float]]:
-    """Return the vectors in an answer, if it has any. The client's own records take 2 ms for 1,536
-    numbers."""
+    """Return the vectors in an answer, if any. The client's own parser takes 2 ms for 1,536 numbers."""
     with suppress(ValueError, TypeError, KeyError, AttributeError):
         entries = sorted(json.loads(answer).get("data") or [], key=itemgetter("index"))
         return [entry["embedding"] for entry in entries]

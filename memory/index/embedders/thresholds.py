@@ -1,4 +1,4 @@
-"""How similar the vectors of each embedder must be: a pair of thresholds for each."""
+"""The thresholds of each embedder for the similarity of vectors."""
 
 from dataclasses import dataclass
 
@@ -14,14 +14,13 @@ class Thresholds:
 
 
 CAUTIOUS = Thresholds(dedupe=0.95, recall=0.3)
-"""For an uncalibrated embedder: few texts count as the same. `benchmarks/calibrate.py` measures better
-ones."""
+"""For an uncalibrated embedder: few texts count as the same. `benchmarks/calibrate.py` measures others."""
 
 KNOWN = {
     "bundled": Thresholds(dedupe=0.94, recall=0.15),
     "openai:text-embedding-3-small": Thresholds(dedupe=0.85, recall=0.5),
 }
-"""Of `mistral-embed` its dimension is documented, and no similarities: they are the cautious ones."""
+"""`mistral-embed` is not listed: only its dimension is documented, so it gets the cautious thresholds."""
 
 
 def thresholds_of(embedder: str) -> Thresholds:

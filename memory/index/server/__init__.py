@@ -1,1 +1,1 @@
-"""The index on a Qdrant server, and the work that is to be done for it."""
+"""The index on a Qdrant server."""

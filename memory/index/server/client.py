@@ -1,4 +1,4 @@
-"""Make Qdrant's client, and put points, questions and errors in its terms."""
+"""Make Qdrant's client, and convert points, questions and errors to and from its types."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 TIMEOUT = 10
 """Seconds that one request may take."""
 ANSWERED = frozenset({400, 404, 409, 413, 422})
-"""Statuses of a server that works."""
+"""HTTP statuses of errors that a working server sends."""
 FIELDS = {
     "owners": "tenant",
     "kind": "keyword",
@@ -23,11 +23,11 @@ FIELDS = {
     "created_at": "number",
     "expires_at": "number",
 }
-"""The payload fields that filters use, and that are therefore indexed."""
+"""The payload fields with an index, because filters use them."""
 NEVER = 253_402_300_800.0
-"""`expires_at` of a point that never expires: the end of the year 9999. It saves a second condition."""
+"""`expires_at` of a point that never expires: the end of the year 9999. This saves a second condition."""
 MARK = "00000000-0000-4000-8000-000000000000"
-"""The id of the point that holds the mark."""
+"""The id of the point with the mark."""
 
 
 def connect(url: str, api_key: str | None) -> "AsyncQdrantClient":
@@ -36,7 +36,7 @@ def connect(url: str, api_key: str | None) -> "AsyncQdrantClient":
 
     class Client(AsyncQdrantClient):
         def _resolve_query_batch_request(self, requests: Any) -> Any:
-            """Return as they are: the client's own copies them, number by number."""
+            """Return the requests unchanged, because the client's own method copies them number by number."""
             return requests
 
     try:
@@ -45,15 +45,15 @@ def connect(url: str, api_key: str | None) -> "AsyncQdrantClient":
             api_key=api_key,
             timeout=TIMEOUT,
             check_compatibility=False,  # the check would block until the server answers
-            cloud_inference=True,  # or it looks for texts to embed in what it sends
-            limits=Limits(),  # or it opens a connection for each request to this machine
+            cloud_inference=True,  # otherwise it searches requests for texts to embed
+            limits=Limits(),  # otherwise it opens a connection for each request to this machine
         )
     except ValueError as error:
         raise IndexUnavailable(f"QDRANT_URL {url!r} cannot be read as an address: {error}") from error
 
 
 def faults() -> tuple[type[Exception], ...]:
-    """Return what the client raises where a server is away or refuses."""
+    """Return the exceptions of the client for a server that is unreachable or refuses a request."""
     from qdrant_client.common.client_exceptions import QdrantException
     from qdrant_client.http.exceptions import ApiException
 
@@ -72,7 +72,7 @@ def reason(error: BaseException) -> str:
 
 
 def is_at_least(version: str, wanted: tuple[int, int]) -> bool:
-    """Return whether a version such as ``1.19.2`` is that one or later."""
+    """Return whether a version such as ``1.19.2`` is at least `wanted`."""
     return tuple(int(part) for part in version.split(".")[:2] if part.isdigit()) >= wanted
 
 
@@ -97,7 +97,7 @@ def point_struct(point: Point) -> "models.PointStruct":
 
 
 def requests(questions: Sequence[Question]) -> "list[tuple[str, models.QueryRequest]]":
-    """Return each lane to search, with what to ask."""
+    """Return the lanes to search, each with its request."""
     from qdrant_client import models
 
     found = []
@@ -108,7 +108,7 @@ def requests(questions: Sequence[Question]) -> "list[tuple[str, models.QueryRequ
         if one.text is not None and (words := bm25.query(one.text)):
             lanes |= dict.fromkeys(SPARSE, _sparse(dict.fromkeys(sorted(words), 1.0)))
         owners = _any("owners", keys_of(one))
-        # The reader's own points decide how rare a word is: a score shows nothing of other people's words.
+        # Rarity is counted among the reader's own points, so that a score reveals no others' words.
         corpus = models.IdfCorpusParams(corpus=models.Filter(must=[owners]))
         for lane, vector in lanes.items() if one.kinds and one.limit > 0 else ():
             if lane.startswith("window") and "message" not in one.kinds:
@@ -140,7 +140,7 @@ def mark_struct(mark: str) -> "models.PointStruct":
 
 
 def rankings(lanes: Iterable[str], answers: Iterable[Any]) -> Rankings:
-    """Return the hits of each lane: those of several answers in one list."""
+    """Return the hits of each lane, merged from all answers."""
     found: dict[str, list[Ranked]] = {}
     for lane, answer in zip(lanes, answers, strict=True):
         hits = [Ranked(str(point.id), point.score, point.payload["kind"]) for point in answer.points]
@@ -149,7 +149,7 @@ def rankings(lanes: Iterable[str], answers: Iterable[Any]) -> Rankings:
 
 
 def keywords(keys: Iterable[str]) -> list[str]:
-    """Return the keys without lone surrogates, which the engine refuses; different keys stay different."""
+    """Return the keys without lone surrogates, which Qdrant refuses. Different keys stay different."""
     plain = (key.isascii() and "\\" not in key for key in keys)
     return sorted(
         key if is_plain else key.replace("\\", "\\\\").encode("utf-8", "backslashreplace").decode()

@@ -1,8 +1,8 @@
 """Keep the index on a Qdrant server or cluster, which several processes may share.
 
-Each database and embedder has a collection. A point in it holds a mark, which the database has too
-(`memory.index.todo`): a collection that was emptied, or is of another state of the database, has another one
-or none.
+Each database and embedder has a collection. One point in it contains a mark, which the database has too
+(`memory.index.todo`). A collection that was emptied, or filled from another state of the database, has a
+different mark or none.
 """
 
 import asyncio
@@ -28,13 +28,13 @@ log = logging.getLogger("hachi.index")
 T = TypeVar("T")
 
 LAYOUT = 7
-"""Raise it when the payload of a point or the words of a text change: the index is then filled anew."""
+"""Raise it when the payload of points or the hashing of words changes: the index is then filled anew."""
 AT_A_TIME = 100
 """Points in one request: some 2 MB at 1,536 dimensions."""
 SEARCH_SECONDS = 1.0
-"""Seconds that a search waits for the server, opening it included."""
+"""Seconds that a search waits for the server, including the connection."""
 KNOWS_OWNERS = (1, 19)
-"""The first version that counts how rare a word is among the points of its reader."""
+"""The first version that can count the rarity of a word among the reader's points."""
 
 
 class ServerIndex:
@@ -55,13 +55,13 @@ class ServerIndex:
         self._database = database
         self._family = family
         self._ours = ""
-        """How the names of this database's collections begin. Known once it is open."""
+        """The prefix of this database's collections; empty until it is known."""
         self._client: AsyncQdrantClient | None = None
         self._breaker = breaker or Breaker("index", failures=1)
         self._opening = asyncio.Lock()
 
     async def collection(self) -> str:
-        """Return its name, which tells the database and the embedder. Raises also EmbedderUnavailable."""
+        """Return the collection's name, by database and embedder. Also raises EmbedderUnavailable."""
         await know_dimension(self._embedder)
         if not self._ours:
             try:
@@ -86,7 +86,7 @@ class ServerIndex:
             await self._there("delete", gone, wait=True)
 
     async def search(self, *questions: Question) -> tuple[str | None, Rankings]:
-        """Return the mark, and the hits of all questions, which have one text and vector."""
+        """Return the mark, and the hits of all questions, which must have the same text and vector."""
         asked = wire.requests(questions)
         batch = [wire.mark_request(), *(request for _, request in asked)]
         marked, *answers = await self._there("query_batch_points", batch, seconds=SEARCH_SECONDS)
@@ -94,13 +94,13 @@ class ServerIndex:
         return mark, wire.rankings([lane for lane, _ in asked], answers)
 
     async def mark(self) -> str | None:
-        """Return the mark that the collection holds, which is made if it is missing."""
+        """Return the mark in the collection, which is created if it is missing."""
         await self._ask(self._ensure)
         [found] = await self._there("query_batch_points", [wire.mark_request()])
         return next((str(point.payload["mark"]) for point in found.points), None)
 
     async def begin(self, mark: str) -> None:
-        """Make the collection anew, empty but for this mark, and delete those of other embedders."""
+        """Create the collection anew with only this mark in it, and delete those of other embedders."""
         for one in (await self._ask(methodcaller("get_collections"))).collections:
             if one.name.startswith(self._ours):
                 await self._ask(methodcaller("delete_collection", one.name))
@@ -110,7 +110,7 @@ class ServerIndex:
     async def count(self) -> int:
         """Return the number of points."""
         found: int = (await self._there("count", exact=True)).count
-        return max(0, found - 1)  # one holds the mark
+        return max(0, found - 1)  # one is the mark
 
     async def present(self, ids: Sequence[str]) -> set[str]:
         """Return which of these ids are in the index, whoever owns them: to verify an erasure."""
@@ -128,7 +128,7 @@ class ServerIndex:
             await client.close()
 
     async def _there(self, method: str, *given: Any, seconds: float = wire.TIMEOUT, **named: Any) -> Any:
-        """Return what the client's method answers of the collection."""
+        """Call a method of the client with the collection's name."""
         name = await self.collection()
         return await self._ask(methodcaller(method, name, *given, **named), seconds)
 
@@ -160,11 +160,11 @@ class ServerIndex:
         return self._client
 
     async def _ensure(self, client: "AsyncQdrantClient") -> None:
-        """Make the collection if it is missing."""
+        """Create the collection if it is missing."""
         from qdrant_client import models
 
         name = await self.collection()
-        # Numbers of two bytes, as in SQL: half the memory, and the same is found.
+        # Numbers of two bytes, as in SQL: half the memory, with the same hits.
         dense = models.VectorParams(
             size=self._embedder.dimension, distance=models.Distance.COSINE, datatype=models.Datatype.FLOAT16
         )
@@ -176,7 +176,7 @@ class ServerIndex:
                     sparse_vectors_config=dict.fromkeys(
                         SPARSE, models.SparseVectorParams(modifier=models.Modifier.IDF)
                     ),
-                    # A graph for each owner and none over all: nobody searches everyone's points.
+                    # A graph for each owner and no common one, because nobody searches everyone's points.
                     hnsw_config=models.HnswConfigDiff(m=0, payload_m=16),
                 )
             except Exception:
