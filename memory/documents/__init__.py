@@ -1,4 +1,4 @@
-"""Documents to answer from: files are parsed, cut into chunks, indexed, searched and quoted.
+"""The document library: parse files, cut them into chunks, and index, search and quote those.
 
 library.py     `DocumentLibrary`: what callers use     files.py       finds files in folders and reads them
 store.py       documents and chunks in SQL             parsing.py     in processes of their own, by formats/

@@ -28,7 +28,7 @@ class FileListing:
     files: list[Path] = field(default_factory=list)
     unread: list[UnreadFile] = field(default_factory=list)
     folders: list[str] = field(default_factory=list)
-    """The display paths of the added folders, whose files are all listed, except below `closed`."""
+    """The display paths of the added folders. All their files are listed, except below `closed`."""
     closed: list[str] = field(default_factory=list)
     """Subfolders that could not be listed."""
 
@@ -94,7 +94,7 @@ def _why_skipped(path: Path, start: Path) -> str | None:
         kind = "folder" if stat.S_ISDIR(mode) else "file"
         if path.is_symlink() and not is_below(os.path.realpath(path), os.path.realpath(start)):
             return f"it is a link to a {kind} elsewhere; add that {kind} itself"
-        if kind == "folder":  # which the walk reads where it stands
+        if kind == "folder":  # the walk reads it in its own place
             return ""
         if not stat.S_ISREG(mode):
             return "it is not a file"

@@ -1,4 +1,4 @@
-"""Store, list, search and remove the documents that the companion looks things up in.
+"""Store, list, search and remove documents for the companion to consult.
 
 In the index passages have owner keys of their own (`memory.index.rows`), so they
 change neither the word statistics nor the speed of memory search.
@@ -86,8 +86,8 @@ class DocumentLibrary:
     async def add(
         self, paths: Sequence[Path], owner: str = GLOBAL, progress: Progress | None = None
     ) -> IngestResult:
-        """Store the new and changed ones of these files and folders, one by one, for the readers of `owner`,
-        and remove deleted ones. Raises NotFound for a missing path, before it reads any file."""
+        """Store the new and changed files among these files and folders for the readers of `owner`, and
+        remove deleted ones. Raises NotFound for a missing path before it reads any file."""
         _require(owner)
         note = progress or (lambda _: None)
         found = await asyncio.to_thread(files.list_files, paths)
@@ -115,8 +115,8 @@ class DocumentLibrary:
         return IngestResult(**by_action, unread=tuple(unread), chunks=chunks)
 
     async def add_document(self, name: str, data: bytes, owner: str) -> AddedDocument:
-        """Store one document for the readers of `owner`, in place of theirs of that name, whose extension
-        selects the parser. Raises UnreadableDocument."""
+        """Store one document for the readers of `owner`, replacing theirs of the same name. The extension of
+        the name selects the parser. Raises UnreadableDocument."""
         _require(owner)
         files.check_size(len(data))
         known = await self._store.digests(owner, name)

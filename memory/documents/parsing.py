@@ -22,15 +22,16 @@ from memory.process.pace import pause
 AT_ONCE = 2
 """Documents that are parsed at the same time."""
 SECONDS, SECONDS_PER_MB = 60.0, 30.0
-"""For one document, and more for each megabyte: far more than it takes on a machine that is not busy."""
+"""The time limit of a document, and the addition for each megabyte: far more than an idle machine needs."""
 MEMORY = 2 * 2**30
 """Bytes of address space of one process."""
 LONGEST_LINE = 2**26
 ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "SYSTEMROOT", "TMPDIR", "TEMP")
-"""The variables of the environment that a process gets: no keys, since it reads untrusted files."""
+"""The environment variables that a process gets. Keys are not among them, because it reads untrusted
+files."""
 
 Parsed = tuple[str, list[ChunkText]]
-"""Title and chunks."""
+"""The title and the chunks."""
 Parse = Callable[[str, bytes], Awaitable[Parsed]]
 """Parses a document by its name. Raises UnreadableDocument."""
 
@@ -71,7 +72,7 @@ class _Process:
         answers: list[Any] = []
         try:
             async with asyncio.timeout(seconds):
-                with suppress(OSError, ValueError):  # it has ended in the middle
+                with suppress(OSError, ValueError):  # the process died during the exchange
                     await _ask(process, name, data, answers)
         except TimeoutError:
             limit = f"it takes longer than {seconds:.0f} s to parse"
@@ -104,7 +105,7 @@ async def _start() -> asyncio.subprocess.Process:
 
 
 async def _ask(process: asyncio.subprocess.Process, name: str, data: bytes, answers: list[Any]) -> None:
-    """Append the answers of the process to `answers`, up to an object, which is the last."""
+    """Append the answers of the process to `answers`. The last one is a JSON object."""
     assert process.stdin
     assert process.stdout
     process.stdin.write(json.dumps([name, len(data)]).encode() + b"\n")

@@ -1,4 +1,4 @@
-"""Rank the passages that the index proposes, and pick the few worth reading.
+"""Rank the passages that the index proposes, and select the few best ones.
 
 The index's scores are fused with features of the text, and near copies lowered. The weights are the middle of
 a plateau on Django's documentation (`benchmarks/knowledge.py`). The share of the query's words, and pairs of
@@ -23,7 +23,7 @@ SUPPORTERS = 3
 SAME_DOCUMENT = 0.8
 """Factor on a chunk's score for each chunk of the same document that is ranked before it."""
 NEAR_COPY = 0.5
-"""Factor if a chunk is like one ranked before it, with a similarity (0 to 100) of `SIMILAR` or more."""
+"""Factor if a chunk resembles one ranked before it, by a similarity (0 to 100) of `SIMILAR` or more."""
 SIMILAR = 90.0
 FULL_LANE = 50
 """In a lane with this many hits, the last counts as no match; in a shorter lane it still counts in part."""
@@ -75,7 +75,7 @@ def diverse(candidates: Sequence[Candidate], limit: int) -> list[tuple[str, floa
 
     while left and len(ranked) < limit:
         best = min(left.values(), key=lambda c: (-score(c), c.chunk.source, c.chunk.chunk_index, c.id))
-        if best.id not in compared:  # lazily, when it would be next: most are never compared
+        if best.id not in compared:  # only when it would be next, because most are never compared
             compared.add(best.id)
             if any(fuzz.ratio(best.chunk.text, text, score_cutoff=SIMILAR) for text in texts):
                 scores[best.id] *= NEAR_COPY

@@ -20,7 +20,7 @@ EXCERPT = 200
 CANDIDATES = 50
 """How many chunks are reranked."""
 MIN_COSINE = 0.3
-"""From this cosine on, meaning alone makes a chunk relevant; the embedder's threshold may be higher. On
+"""From this cosine on, a chunk is relevant by meaning alone; the embedder's threshold may be higher. On
 Django's documentation this loses no answer, and twelve off-topic questions return 5 chunks instead of 54."""
 SHARED_WORDS = 2
 """Below `MIN_COSINE`, a chunk is relevant if it shares this many words with the query, or all."""
@@ -66,7 +66,8 @@ class DocumentSearch:
         return [replace(candidate, match=scores[candidate.id]) for candidate in order[:CANDIDATES]]
 
     def _is_relevant(self, asked: frozenset[int], candidate: Candidate) -> bool:
-        """Return whether meaning or words are similar enough; even the nearest chunks may be irrelevant."""
+        """Return whether a chunk is similar enough by meaning or words. Even the nearest one may be
+        irrelevant."""
         if candidate.scores.get("dense", 0.0) >= max(MIN_COSINE, self.embedder.thresholds.recall):
             return True
         shared = asked & stems(f"{candidate.chunk.heading}\n{candidate.chunk.text}")

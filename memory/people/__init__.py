@@ -1,1 +1,1 @@
-"""What the companion knows about a person: profile, tasks and due reminders; and the settings of a place."""
+"""A person's profile, tasks, due reminders, check-ins and linked accounts; and the settings of a place."""

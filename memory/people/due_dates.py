@@ -19,7 +19,7 @@ from memory.text.ttl import read_ttl
 MORNING = time(9)
 """A day without a time means the morning: a reminder then comes while there is time to act."""
 DAY_END = time(23, 59)
-"""The time of today where the morning has already passed."""
+"""The time of today if the morning has already passed."""
 YEARS = range(1970, 9000)
 """Years outside this range are typing errors. Near the ends of the calendar some zones cannot show a time."""
 EXAMPLES = (
@@ -81,7 +81,7 @@ def _placed(moment: datetime, zone: tzinfo | None) -> datetime:
 def _iso(text: str, zone: tzinfo | None, now: datetime) -> datetime | None:
     """Return the time if the text is ISO 8601, optionally followed by the name of a zone; else None."""
     text = _OFFSET_APART.sub("", text)
-    with suppress(ValueError):  # it is no date alone
+    with suppress(ValueError):  # the text is more than a date
         return _at_a_good_time(date.fromisoformat(text), now.astimezone(zone))
     named = _NAMED_ZONE.fullmatch(text)
     try:
@@ -106,7 +106,7 @@ def _at_a_good_time(day: date, here: datetime) -> datetime:
 
 
 def _from_now(text: str, here: datetime) -> datetime | None:
-    """Return the time that is "in" so long; naive in the zone of `here` for whole days."""
+    """Return the time of a text such as "in 2 hours"; for whole days naive, in the zone of `here`."""
     later = read_ttl(text[len("in ") :], m="minutes").duration if text.casefold().startswith("in ") else None
     if later is None:
         return None

@@ -21,7 +21,7 @@ from memory.sql.jobs.statements import claimable
 from memory.sql.tables import message_origins, messages, rests_on, tasks, work
 
 TOO_OLD = timedelta(days=30)
-"""A task due for longer than this is not announced; it stays in the list of tasks."""
+"""A task that has been due for longer than this is not announced. It stays in the list of tasks."""
 AT_ONCE = 50
 """Tasks handled in one transaction."""
 
@@ -35,8 +35,7 @@ class Reminder:
     """The place where the user asked for the task."""
     conversation: str = ""
     asked_in: str = ""
-    """The conversation and the platform's id (``discord:1234``) of the last message that asked for it, if
-    any."""
+    """The conversation and platform id (``discord:1234``) of the last message that asked for it, if any."""
 
 
 class DueTasks:
@@ -71,8 +70,7 @@ class DueTasks:
     async def waiting(
         self, prefixes: Collection[str], now: datetime, without: Collection[str] = ()
     ) -> Sequence[str]:
-        """Return the ids of jobs that may run now, oldest first, except for people of the prefixes
-        `without`."""
+        """Return the ids of jobs that may run now, oldest first, without people of the prefixes `without`."""
         due = and_(work.c.kind == REMIND, claimable(now), named_by(work.c.user_id, prefixes))
         query = select(work.c.id).where(due, not_(named_by(work.c.user_id, without))).order_by(work.c.seq)
         return [row.id for row in await self._database.rows(query.limit(AT_ONCE))]
@@ -113,7 +111,7 @@ def _due(now: datetime) -> ColumnElement[bool]:
 
 
 def named_by(user: ColumnElement[str], prefixes: Collection[str]) -> ColumnElement[bool]:
-    """Match users whom a prefix names."""
+    """Match users whose id one of the `prefixes` names."""
     families = (prefix for prefix in prefixes if is_family(prefix))
     return or_(
         user.in_([prefix for prefix in prefixes if not is_family(prefix)]),

@@ -21,7 +21,7 @@ _UNKEPT = (
     .where(unkept.c.user_id == bindparam("user"), unkept.c.place.in_(bindparam("around", expanding=True)))
     .limit(1)
 )
-"""Built once: every turn asks."""
+"""Built once, because every turn needs it."""
 
 
 class Places:
@@ -29,8 +29,8 @@ class Places:
         self._database = database
 
     async def listening(self, place: Place) -> Listening:
-        """Return the setting of the place or the nearest around it, else "mentions"; "everything" in
-        private."""
+        """Return the setting of the place or of the nearest outer place; else "mentions". In private
+        "everything"."""
         if place.private:
             return "everything"
         around = [where.key for where in place.containing()]
@@ -39,7 +39,7 @@ class Places:
         return cast(Listening, next((found[key] for key in around if key in found), "mentions"))
 
     async def last_of(self, user: str, within: Place) -> Place | None:
-        """Return the place inside `within` where the user last spoke. Use it only to reach them."""
+        """Return the place inside `within` where the user last wrote. Use it only to reach them."""
         there = messages.c.place.startswith(f"{within.key}/", autoescape=True)
         query = select(messages.c.place).where(messages.c.user_id == user, messages.c.role == "user", there)
         last = await self._database.rows(query.order_by(messages.c.seq.desc()).limit(1))
@@ -55,7 +55,7 @@ class Places:
         await self._database.run(put.on_conflict_do_update(index_elements=["place"], set_=values))
 
     async def unkept(self, user: str) -> list[Place]:
-        """List where the person opted out: `ANYWHERE`, or places with those inside them."""
+        """Return where the person opted out: `ANYWHERE`, or places, which include the places inside them."""
         rows = await self._database.rows(select(unkept.c.place).where(unkept.c.user_id == user))
         return sorted((Place.of_key(row.place) for row in rows), key=lambda place: place.path)
 

@@ -123,9 +123,9 @@ class UserContext:
     last_updated: datetime | None = None
     """The time of the latest statement; None if there is none."""
     mentioned: frozenset[str] = frozenset()
-    """The ids of the overdue tasks that a reply of today was shown already."""
+    """The ids of the overdue tasks that were already in the prompt of a reply today."""
     message_ids: frozenset[str] = frozenset()
-    """The messages in which the profile was told, as far as they are known."""
+    """The ids of the messages that the profile rests on, as far as they are known."""
 
     @property
     def zone(self) -> tzinfo:

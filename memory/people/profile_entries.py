@@ -39,7 +39,7 @@ class Entry:
     """The value. Empty deletes it; without an item, empties the whole list."""
     said_at: datetime
     messages: frozenset[str] = frozenset()
-    """The ids of the messages in which it was said, as far as they are known; none of one set by hand."""
+    """The ids of the messages that state it, as far as they are known. An entry set by hand has none."""
 
 
 _GROUPS: Mapping[str, type[Part]] = {"profile": Profile, "preferences": Preferences, "": OtherFields}
@@ -51,8 +51,7 @@ FIELDS = tuple(_PATHS.values())
 READ_EVERYWHERE = frozenset(
     {"profile.timezone", *(path for path in FIELDS if path.startswith("preferences."))} - MOST.keys()
 )
-"""The fields that count in every place: how to answer the person, in values of a fixed form, and their time
-zone."""
+"""The fields that count in every place: preferences with values of a fixed form, and the time zone."""
 
 _OTHER_NAMES = {
     "goal": "goals",
@@ -175,7 +174,7 @@ def _said(entry: Entry) -> tuple[datetime, str]:
 def context_of(
     entries: Iterable[Entry], *, long_term_facts: Sequence[Memory] = (), open_tasks: Sequence[Task] = ()
 ) -> UserContext:
-    """Assemble the document, whatever the order of entries; those of a newer version are skipped."""
+    """Assemble the document from entries in any order. Entries of a newer version are skipped."""
     known = merged((), sorted(entries, key=lambda entry: (entry.said_at, entry.value)))
     values: dict[str, dict[str, Any]] = {group: {} for group in _GROUPS}
     for entry in sorted(known, key=_said, reverse=True):
@@ -200,7 +199,7 @@ def context_of(
 
 
 def messages_of(entries: Iterable[Entry]) -> frozenset[str]:
-    """Return the messages in which the entries were said, without those of `READ_EVERYWHERE`."""
+    """Return the messages that state the entries, without those of fields in `READ_EVERYWHERE`."""
     return frozenset(
         message
         for entry in entries

@@ -38,8 +38,7 @@ class ProfileStore:
         return (await self.view(user, place, now)).zone
 
     async def readable(self, user: str, place: Place, now: datetime) -> list[Entry]:
-        """Return the entries that may be read here, without summaries of other places or of an expired
-        fact."""
+        """Return the entries that may be read here, without summaries of other places or expired facts."""
         given = {"user": user, "now": now, "here": place.stored}
         if not place.private:
             given["around"] = [containing.key for containing in place.containing()]
@@ -84,7 +83,7 @@ class ProfileStore:
         changed = [_with_messages(e, known.get(id)) for id, e in after.items() if known.get(id) != e]
         ids = {id: entry_id(user, place.stored, *id) for id in (*removed, *map(_id, changed))}
         said_in = [id for (field, _), id in ids.items() if field != MEMORY_SUMMARY]
-        await let_go(connection, said_in)  # a summary's sources are recorded where it is written
+        await let_go(connection, said_in)  # consolidation records the sources of a summary
         if removed:
             gone = [ids[id] for id in removed]
             await connection.execute(delete(context_entries).where(context_entries.c.id.in_(gone)))
@@ -112,7 +111,7 @@ _ENTRIES = (
     .outerjoin(messages, and_(messages.c.id == _source.c.id, ~MESSAGE_IS_HIDDEN))
     .where(context_entries.c.user_id == bindparam("user"), ~ENTRY_IS_HIDDEN)
 )
-"""A row for each entry and each message in which it was said; `shown` is NULL where that is hidden."""
+"""A row for each entry and each message that states it. `shown` is NULL if the message is hidden."""
 _IN_SHORT = context_entries.c.field == MEMORY_SUMMARY
 _OUTLIVED = exists().where(
     rests_on.c.derived_id == context_entries.c.id,
@@ -132,7 +131,7 @@ _HELD = _ENTRIES.where(context_entries.c.place == bindparam("here"))
 async def _dated(
     connection: AsyncConnection, user: str, entries: Sequence[Entry], now: datetime | None
 ) -> Sequence[Entry]:
-    """Return the entries, after those of the person from a time that has not come yet."""
+    """Return the entries, dated after the person's entries with times in the future."""
     if now is None or not entries:
         return entries
     said_at = context_entries.c.said_at
@@ -159,7 +158,7 @@ def _entries(rows: Iterable[tuple[Any, str | None]]) -> list[Entry]:
 
 
 def _with_messages(entry: Entry, before: Entry | None) -> Entry:
-    """Return the entry with the messages that said the same before."""
+    """Return the entry with the earlier messages that state the same."""
     if before is None or before.value != entry.value:
         return entry
     return replace(entry, messages=entry.messages | before.messages)

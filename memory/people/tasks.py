@@ -36,12 +36,12 @@ MOST_READ = 200
 MOST_COMPARED = 500
 """An update by words searches this many of the newest tasks."""
 LONGEST_QUESTION = 2_000
-"""How many characters at the end of a message are searched for words of tasks."""
+"""Only this many characters at the end of a message are searched for words of tasks."""
 MOST_NAMED = 5
 """The most candidates that an error names."""
 NEAR, CLOSE = 60.0, 85.0
-"""Similarity of the letters (0 to 100) from which a task is named to who may have meant it, and from which a
-new task resembles another."""
+"""Similarities of letters (0 to 100): from the first on an error names a task as possibly meant, and from the
+second on a new task resembles another."""
 
 _SHOWN = re.compile(r"\[?\s*(?:task\s+)?#?([^\]]*?)\s*\]?", re.IGNORECASE)
 
@@ -152,7 +152,7 @@ class Tasks:
             return await _written(connection, old, new, now)
 
     async def named(self, user: str, id: str, *, place: Place) -> Task:
-        """Return the task with this id, or whose id begins so. Raises NotFound, and Unclear if several do."""
+        """Return the task with this id or prefix. Raises NotFound, or Unclear if several match."""
         mine = _tasks_of(user, place)
         async with self._database.read() as connection:
             return (await _named(connection, mine, id))[0]
@@ -176,7 +176,7 @@ class Tasks:
         return sorted(found, key=rank)[:limit]  # equal tasks keep the order of the query
 
     async def mentioned(self, user: str, ids: Collection[str], since: datetime) -> frozenset[str]:
-        """Return those of these tasks that a reply to the user was shown since then."""
+        """Return those of these tasks that were in the prompt of a reply to the user since then."""
         if not ids:
             return frozenset()
         query = select(rests_on.c.source_id).join(messages, messages.c.id == rests_on.c.derived_id)
@@ -247,8 +247,7 @@ async def _unfinished(connection: AsyncConnection, mine: Select[Any], place: Pla
 
 
 def _meant(said: str, status: TaskStatus | None, open_: Sequence[Task], alike: bool) -> Task | None:
-    """Find the unfinished task with these words, else the only one that they can mean, to begin or finish
-    it."""
+    """Return the unfinished task with these words, or, to begin or finish it, the only one they can mean."""
     same = [task for task in open_ if same_words(said, task.description)]
     if same or not alike or status in (None, "open"):
         return same[0] if same else None
@@ -261,7 +260,7 @@ def _meant(said: str, status: TaskStatus | None, open_: Sequence[Task], alike: b
 
 
 def _stand_in(said: str, description: str) -> bool:
-    """Return whether the words of one stand in the other, as they are and next to each other."""
+    """Return whether one text contains the words of the other in sequence and unchanged."""
     asked, there = normalise(said), normalise(description)
     return within(asked, there) or within(there, asked)
 
@@ -269,7 +268,7 @@ def _stand_in(said: str, description: str) -> bool:
 async def _finished(
     connection: AsyncConnection, mine: Select[Any], said: str, since: datetime | None
 ) -> Task | None:
-    """Return the task with these words that was finished last, at `since` or later."""
+    """Return the last finished task with these words, if finished at `since` or later."""
     done = mine.where(tasks.c.status == "done", tasks.c.last_updated >= since if since else true())
     query = done.order_by(tasks.c.last_updated.desc()).limit(MOST_COMPARED)
     return next((t for t in await _read(connection, query) if same_words(said, t.description)), None)

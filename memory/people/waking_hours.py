@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class WakingHours(NamedTuple):
-    """The hours of the day in which a person may be written to unasked: from `first` until `last`."""
+    """The hours in which a person may be written to unasked: from `first` until `last`."""
 
     first: int = 9
     last: int = 20
@@ -24,7 +24,7 @@ class WakingHours(NamedTuple):
         return f"{self.first}-{self.last}"
 
     def next(self, moment: datetime, zone: tzinfo) -> datetime:
-        """Return the moment, or where it is none of these hours in the zone, when they begin next."""
+        """Return the moment if it is within these hours in the zone; else when they begin next."""
         here = moment.astimezone(zone)
         if self.first <= here.hour < self.last:
             return moment

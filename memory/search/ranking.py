@@ -56,7 +56,7 @@ SUMMARY = 0.5
 WEAK = 0.1
 """The least score of a hit …"""
 NOTHING = 0.24
-"""… and of the best hit, undamped, if the question names nobody. Below it there are no hits."""
+"""… and of the best hit, undamped, if the question names nobody. Below it all scores are 0.0."""
 
 FULL_LANE = 50
 """The last hit of a lane of this length counts as no match; in a shorter lane it counts in part."""
