@@ -6,8 +6,8 @@
         reply = await pet.respond("I broke my shoulder", user="mickael")
         print(reply.message)
 
-The names below are stable; docs/python.md tells of them. The packages `agent`, `tools`, `memory` and
-`prompts` beside this one are how it is made. `import hachi` loads none of them: a name loads on first use.
+The names in `hachi` are stable; docs/python.md describes them. The packages `agent`, `tools`, `memory` and
+`prompts` are the implementation. `import hachi` loads none of them: a name loads on first use.
 """
 
 from importlib import import_module
@@ -34,13 +34,13 @@ def __getattr__(name: str) -> Any:
 
 
 def check_neighbours() -> None:
-    """Raise ImportError, in one line, if Python finds what is not Hachi's under the plain name of one of its
-    packages: earlier on the path, imported already, a module, or installed over ours."""
+    """Raise ImportError, in one line, if Python finds another package or module under the name of one of
+    ours: earlier on the path, already imported, or installed over ours."""
     here = Path(__file__).resolve().parent.parent
     for name in ("agent", "tools", "memory", "prompts"):
         try:
             spec = find_spec(name)
-        except ValueError:  # a module that was made by hand
+        except ValueError:  # a module created without a spec
             spec = None
         found = Path(spec.origin).resolve() if spec and spec.origin else None
         if found != here / name / "__init__.py":

@@ -1,4 +1,4 @@
-"""The names that `hachi` has: `from hachi import Companion`. docs/python.md tells of them."""
+"""The names that `hachi` exports: `from hachi import Companion`. docs/python.md describes them."""
 
 from agent.companion import Companion as Companion
 from agent.errors import AnswerMisfit as AnswerMisfit

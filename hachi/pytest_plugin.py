@@ -1,4 +1,4 @@
-"""The fixtures of `hachi.testing`. Nothing is imported before a test asks for one."""
+"""The fixtures of `hachi.testing`. Nothing is imported until a test uses one."""
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -20,7 +20,7 @@ def hachi_clock() -> "FixedClock":
 
 @pytest.fixture
 def hachi_model() -> "AnsweringModel":
-    """Answers "I see." and keeps what it was asked."""
+    """Answers "I see." and records its calls."""
     from hachi.testing import AnsweringModel
 
     return AnsweringModel()
@@ -30,8 +30,8 @@ def hachi_model() -> "AnsweringModel":
 def hachi_companion(
     hachi_clock: "FixedClock", hachi_model: "AnsweringModel"
 ) -> "Callable[..., AbstractAsyncContextManager[Companion]]":
-    """`async with hachi_companion() as pet:` opens a companion with this clock and model; it takes what
-    `temporary_companion` takes."""
+    """`async with hachi_companion() as pet:` opens a companion with this clock and model; the options are
+    those of `temporary_companion`."""
     from hachi.testing import temporary_companion
 
     def opened(**options: Any) -> "AbstractAsyncContextManager[Companion]":

@@ -5,7 +5,7 @@
     with Companion.open() as pet:
         print(pet.respond("I broke my shoulder", user="mickael").message)
 
-It runs an event loop in a thread of its own; any thread may call. The groups and their methods are those of
+It runs an event loop in its own thread; any thread may call. Groups and methods are those of
 `hachi.Companion`; `run` awaits anything else of it.
 """
 
@@ -76,7 +76,7 @@ class Run:
         try:
             return future.result()
         except BaseException:
-            future.cancel()  # a keyboard's interrupt reaches the waiting thread alone
+            future.cancel()  # Ctrl-C interrupts only the waiting thread
             raise
 
     def stop(self) -> None:
@@ -164,7 +164,7 @@ class _Traces(_Group[Traces]):
 
 
 class Companion(_Group[companion.Companion]):
-    """Made by `Companion.open`, or by `start` and ended by `close`."""
+    """Opened by `Companion.open`, or by `start`, and then closed by `close`."""
 
     def __init__(self, inner: companion.Companion, run: Run) -> None:
         super().__init__(inner, run)
@@ -181,7 +181,7 @@ class Companion(_Group[companion.Companion]):
     @classmethod
     @contextmanager
     def open(cls, settings: Settings | None = None, **options: Unpack[OpenOptions]) -> Iterator["Companion"]:
-        """`start`, and `close` at the end of the block."""
+        """Start a companion, and close it at the end of the block."""
         pet = cls.start(settings, **options)
         try:
             yield pet
@@ -221,8 +221,8 @@ class Companion(_Group[companion.Companion]):
         return self.run(self.inner.respond(text, user=user, answer=answer, **options))
 
     def stream(self, text: str, *, user: str | None, **options: Unpack[TurnOptions]) -> "SyncStream":
-        """Stream the text as it is generated: `for piece in pet.stream(…)`; its `reply` is there
-        afterwards."""
+        """Stream the text as it is generated: `for piece in pet.stream(…)`; afterwards its `reply` has the
+        Reply."""
         return SyncStream(self.inner.stream(text, user=user, **options), self.run)
 
 

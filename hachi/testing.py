@@ -1,6 +1,6 @@
-"""A kit for tests of what is built on Hachi: a model that answers by a script, a clock that stands still, a
-companion in a folder of its own. Nothing here needs a network or a key. docs/testing.md shows it. pytest has
-the fixtures `hachi_model`, `hachi_clock` and `hachi_companion` without an import.
+"""A kit for tests of programs built on Hachi: a scripted model, a fixed clock, a companion in a temporary
+folder. Nothing here needs a network or a key. docs/testing.md shows it. pytest gets the fixtures
+`hachi_model`, `hachi_clock` and `hachi_companion` without an import.
 """
 
 import asyncio
@@ -31,11 +31,11 @@ def tool_call(name: str, **arguments: Any) -> list[Any]:
 
 
 class AnsweringModel(Model):
-    """Gives each of `answers` once, then always `then`, and keeps what it was asked.
+    """Gives each of `answers` once, then always `then`, and records its calls.
 
     An answer is a text, an object to send as JSON, such as `{"message": "Hello.", "memories": []}`, a list
     of output items such as `tool_call(…)`, an exception to raise, or a function of the first message that
-    returns one of these. Each call takes so many `seconds`.
+    returns one of these. Each call takes `seconds`.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class AnsweringModel(Model):
         self.held, self.release = asyncio.Event(), asyncio.Event()
         """A call whose input contains `hold` sets `held` and waits for `release`."""
         self.answers = list(answers)
-        """Those that are still to be given; a test may add to them."""
+        """The answers still to come; a test may add to them."""
         self._then, self._seconds, self._hold = then, seconds, hold
 
     def shown(self) -> str:
@@ -88,7 +88,7 @@ class AnsweringModel(Model):
 
 @dataclass
 class FixedClock:
-    """A clock that stands still until it is moved on: `clock.advance(days=3)`."""
+    """A clock that does not move until it is advanced: `clock.advance(days=3)`."""
 
     now: datetime = field(default_factory=lambda: datetime(2026, 11, 21, 9, 30, tzinfo=UTC))
 
@@ -100,7 +100,7 @@ class FixedClock:
 
 
 class IsolatedSettings(Settings):
-    """Settings that are what a test passes, whatever the environment says."""
+    """Settings with only the values that a test passes; the environment is ignored."""
 
     @classmethod
     def settings_customise_sources(
@@ -113,8 +113,8 @@ class IsolatedSettings(Settings):
 async def temporary_companion(
     home: Path | None = None, settings: dict[str, Any] | None = None, **options: Unpack[OpenOptions]
 ) -> AsyncIterator[Companion]:
-    """Open a companion in a new folder, which is removed at the end unless you pass it as `home`. It reads
-    nothing of the environment; the stand-in answers unless you pass a `model`. No periodic job runs."""
+    """Open a companion in a new folder, which is removed at the end unless you pass it as `home`. It ignores
+    the environment; the stand-in answers unless you pass a `model`. No periodic job runs."""
     with TemporaryDirectory(prefix="hachi-") as folder:
         own = IsolatedSettings.load(
             **{"home": home or Path(folder), "embedder": "bundled", **(settings or {})}
@@ -127,8 +127,8 @@ async def temporary_companion(
 async def assert_remembered(
     pet: Companion, words: str, *, user: str, place: str | None = None, subjects: Sequence[str] = ()
 ) -> Memory:
-    """Return the newest memory of the user that contains the words, in any case, and has these subjects, once
-    the work of earlier turns is done. Raises AssertionError, which shows what is remembered."""
+    """Return the newest memory of the user that contains the words, in any case, and has these subjects.
+    Waits for the work of earlier turns first. Raises AssertionError, which lists the memories."""
     await pet.settle()
     memories = await pet.memories.list(user=user, place=place)
     for memory in memories:

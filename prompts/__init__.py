@@ -1,4 +1,4 @@
-"""Hachi's prompts are files: one Markdown file a prompt, with places written {{like_this}}."""
+"""Read Hachi's prompts: one Markdown file for each prompt, with places written {{like_this}}."""
 
 import re
 from functools import cache
@@ -9,7 +9,7 @@ _PLACE = re.compile(r"\{\{(\w+)\}\}")
 
 @cache
 def read(name: str, /) -> str:
-    """Return the text of a prompt's file, without the last line end."""
+    """Return the text of a prompt's file, without blanks around it."""
     return files("prompts").joinpath(f"{name}.md").read_text(encoding="utf-8").strip()
 
 

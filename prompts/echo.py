@@ -1,4 +1,4 @@
-"""Recognise text that a model copied out of its prompt: headings, rules, what was rendered into it."""
+"""Recognise echoes: text that a model copied out of its prompt, such as headings, rules, rendered parts."""
 
 import re
 from collections.abc import Collection
@@ -9,13 +9,13 @@ _PARTS, _WORDS = re.compile(r"(?<=[.!?…])\s+|\n"), re.compile(r"\w+")
 
 
 def is_echo(text: str, rendered: Collection[str] = ()) -> bool:
-    """Whether each sentence of a text stands in a prompt of ours, or in the one that was `rendered`."""
+    """Return whether each sentence of a text is in one of our prompts, or in the `rendered` one."""
     parts = [part for part in map(_key, _PARTS.split(text)) if part]
     return bool(parts) and all(part in _sentences() or part in rendered for part in parts)
 
 
 def may_become_echo(text: str, rendered: Collection[str] = ()) -> bool:
-    """Whether a text that is still being written is the beginning of a sentence of a prompt."""
+    """Return whether a text that is still being written begins like a sentence of a prompt."""
     key = _key(text)
     return bool(key) and any(one.startswith(key) for part in (_sentences(), rendered) for one in part)
 

@@ -1,1 +1,1 @@
-"""Language models: chooses one, asks it a single question, and has it judge facts."""
+"""Language models: choose one, call it, and have it rule on facts."""

@@ -1,4 +1,4 @@
-"""Asks a model one question outside the conversation: one call, no tools, no history."""
+"""Ask a model one question outside the conversation: one call, no tools, no history."""
 
 import asyncio
 from collections.abc import Sequence
@@ -25,10 +25,10 @@ BOUNDS = frozenset({"minLength", "maxLength", "minItems", "maxItems"})
 
 
 async def ask(chosen: ChosenModel, name: str, question: str, schema: dict[str, Any] | None = None) -> str:
-    """Return the model's answer, verbatim; that of the second where the first does not answer. `schema` is
-    requested if the server supports it, and not enforced.
+    """Return the model's answer, verbatim; the second model's if the first does not answer. `schema` is
+    requested if the server supports it, but the answer is not checked against it.
 
-    Raises what the model's library raises, and ModelRefusalError where the model refuses.
+    Raises what the model's library raises, and ModelRefusalError if the model refuses.
     """
     try:
         return await _ask(chosen, name, question, schema)
@@ -66,8 +66,8 @@ async def _ask(chosen: ChosenModel, name: str, question: str, schema: dict[str, 
 
 
 async def _call(chosen: ChosenModel, *asked: Any) -> tuple[Sequence[Any], Any]:
-    """Call the model. Returns its output and usage. A server's answer is streamed, so that the timeout counts
-    its silence and not its slowness; a program's own model may be unable to stream."""
+    """Call the model. Returns its output and usage. A server's answer is streamed, so that the timeout
+    applies to its silence and not to its length. A program's own model may be unable to."""
     more: Any = {"previous_response_id": None, "conversation_id": None, "prompt": None}
     if chosen.brought:
         response = await chosen.model.get_response(*asked, **more)
@@ -114,7 +114,7 @@ class RequestedSchema(AgentOutputSchemaBase):
 
     @cached_property
     def without_bounds(self) -> "RequestedSchema":
-        """The schema for servers that do not enforce how long a text or a list is, or refuse to be told."""
+        """The schema without lengths, for servers that do not enforce or do not accept them."""
         return RequestedSchema(self._name, _without_bounds(self._schema), strict=self._strict)
 
     def is_plain_text(self) -> bool:

@@ -1,4 +1,4 @@
-"""A model behind a breaker, which is not waited for when it falls silent."""
+"""A model behind a breaker and a timeout, so that nobody waits for a silent server."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -23,8 +23,9 @@ class BreakerModel(Model):
         timeout: float | None = None,
         slot: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
     ) -> None:
-        """`timeout` is in seconds: of a whole answer, and of a stream until its first event and between any
-        two. `blame` is that of `Breaker.calling`. What waits for a `slot` of the server has not begun."""
+        """`timeout` is in seconds: for a whole answer, or for a stream until its first event and between
+        any two. For `blame` see `Breaker.calling`. Time spent waiting for a `slot` of the server does not
+        count."""
         self.inner = inner
         self._breaker = breaker
         self._blame = blame
@@ -39,7 +40,7 @@ class BreakerModel(Model):
         return answer
 
     async def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-        """Yield the events. From the first one on, the server has answered."""
+        """Yield the events. For the breaker, the first event counts as success."""
         events = self.inner.stream_response(*args, **kwargs)
         async with self._slot():
             try:

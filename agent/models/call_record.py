@@ -1,4 +1,4 @@
-"""Records one model call in the trace: the exact request and the exact output."""
+"""Record one model call in the trace: the exact request and the exact output."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -37,7 +37,7 @@ class Call:
 
 
 def finish_of(output: Sequence[Any]) -> str:
-    """Return why an answer ended: `stop`, `tool_calls`, or where it was cut `length` or `content_filter`."""
+    """Return why an answer ended: `stop`, `tool_calls`, or (cut off) `length` or `content_filter`."""
     messages = [item for item in output if isinstance(item, ResponseOutputMessage)]
     if messages and messages[-1].status == "incomplete":
         return str(getattr(messages[-1], "finish", "length"))
@@ -53,7 +53,7 @@ def recorded_call(
     settings: ModelSettings,
     schema: AgentOutputSchemaBase | None,
 ) -> Iterator[Call]:
-    """Record a call around the block; `schema` is what the provider is asked to enforce. Exceptions are
+    """Record a call around the block; `schema` is the one that the provider has to enforce. Exceptions are
     recorded and re-raised."""
     given = {name: value for name, value in vars(settings).items() if value is not None}
     request = {
@@ -75,7 +75,7 @@ def recorded_call(
             yield call
         except Exception as error:
             if recorded and "first" in recorded.data:
-                recorded.data["lost"] = True  # in mid-stream
+                recorded.data["lost"] = True  # broken off in mid-stream
             if recorded and isinstance(error, TooLong):
-                recorded.data["too_long"] = True  # a turn begins anew
+                recorded.data["too_long"] = True  # the turn tries again with a shorter prompt
             raise

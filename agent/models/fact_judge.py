@@ -1,4 +1,4 @@
-"""Asks a model which new facts replace old ones, all doubts of a turn in one call."""
+"""Ask a model which new facts replace old ones, all doubts of a turn in one call."""
 
 import logging
 from collections.abc import Sequence

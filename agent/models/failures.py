@@ -1,4 +1,4 @@
-"""Explains why a model call failed, to the person who set up the model."""
+"""Explain why a model call failed, for the person who configured the model."""
 
 import re
 from urllib.parse import urlsplit, urlunsplit
@@ -22,7 +22,7 @@ NO_ANSWER = "the server sent an incomplete or malformed answer; check OPENAI_BAS
 WORTH_RETRYING = frozenset({408, 429, 500, 502, 503, 504})
 """HTTP statuses of temporary errors."""
 BROKEN_OFF = frozenset({"RemoteProtocolError", "ReadError", "WriteError"})
-"""Errors of httpx once a connection was there. The client imports it under either of two names."""
+"""Names of httpx errors after the connection was made: the client may import httpx or httpx2."""
 
 
 _FORBIDDEN = re.compile(r"polic|safe|moderat|harm|violat|sensitiv|inappropriate", re.I)
@@ -36,8 +36,8 @@ class ExplainedFailure(AgentsException):
 
 
 def model_error(error: Exception, settings: Settings, brought: str = "") -> HachiError | None:
-    """Return the error that says what to do about a failed run, with the server's `Retry-After` where it sent
-    one in seconds; None if nobody knows. `brought` is the name of a model that the program brought."""
+    """Return the error that says what to do about a failed run, with the server's `Retry-After` if it is in
+    seconds; None for an unknown error. `brought` is the name of the program's own model."""
     found = _explained(error, settings, brought)
     if found and isinstance(error, openai.APIStatusError):
         seconds = error.response.headers.get("retry-after", "")
@@ -73,7 +73,7 @@ def _explained(error: Exception, settings: Settings, brought: str) -> HachiError
 
 
 def _refused(error: openai.APIStatusError, settings: Settings, where: str) -> ModelError:
-    """Return the server's words, and what to set."""
+    """Return an error with the server's words, and what to configure."""
     status, words = error.status_code, server_words(error)
     said = f"{where} answered {status}: {_first_line(words, settings)}"
     so = f"{said.rstrip('.')};"
@@ -93,8 +93,8 @@ def _refused(error: openai.APIStatusError, settings: Settings, where: str) -> Mo
 
 
 def server_fault(error: Exception, settings: Settings | None) -> str | None:
-    """Return why the server failed, in one line; None if it works and refuses this request. Without settings
-    the model is the caller's own."""
+    """Return why the server failed, in one line; None if it works and only refuses this request. `settings`
+    is None for the caller's own model."""
     if isinstance(error, ExplainedFailure) or getattr(error, "status_code", None) in ABOUT_THE_REQUEST:
         return None
     if isinstance(error, openai.APIStatusError) and too_long(error):
@@ -118,7 +118,7 @@ LONGEST_WAIT = 20.0
 
 
 def worth_waiting(error: Exception) -> bool:
-    """Return whether a call may be made again in a moment. Timeouts of ours are not: the person has waited
+    """Return whether a call may be made again in a moment. Not after our own timeout: the person has waited
     long enough."""
     if (get_retry_after(error) or 0) > LONGEST_WAIT:
         return False
@@ -126,8 +126,8 @@ def worth_waiting(error: Exception) -> bool:
 
 
 def worth_retrying(error: Exception) -> bool:
-    """Return whether the server may answer the same request in a moment. Quota and size do not change, and a
-    model that missed the form of a call may meet it."""
+    """Return whether the server may answer the same request in a moment. It will not change its mind about
+    quota or size, but a model that wrote a malformed tool call may write a correct one."""
     if not isinstance(error, openai.APIStatusError):
         return False
     if no_money(error) or too_long(error):
@@ -136,8 +136,7 @@ def worth_retrying(error: Exception) -> bool:
 
 
 def refuses_images(error: Exception) -> bool:
-    """Return whether a server may have refused a request for the images in it, whatever they show. Some say
-    so with 500."""
+    """Return whether a server may have refused a request because it has images. Some send status 500."""
     if not isinstance(error, openai.APIStatusError) or too_long(error) or no_money(error):
         return False
     words, status = server_words(error), error.status_code

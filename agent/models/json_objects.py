@@ -1,4 +1,4 @@
-"""Mend and read the JSON in any text of a model: strictly where it is whole, else as far as it goes."""
+"""Read the JSON in any text of a model: strictly if it is valid, else repaired as far as possible."""
 
 import json
 import re
@@ -10,7 +10,7 @@ import json_repair
 from pydantic_core import from_json
 
 LONGEST = 20_000
-"""Characters of a damaged text that are mended: json-repair is quadratic where it is nothing but quotes."""
+"""Characters of a damaged text that are repaired: json-repair takes quadratic time for many quotes."""
 _STARTS = re.compile(
     r"\{(?=\s*+(?:[\"'`\\}/]|[A-Za-z_]\w{0,40}\s*+:|\Z))|\[(?=\s*+[\[{\"'])"
     r"|[\"'](?=(?:message|memories)[\"']\s*+:)",
@@ -18,16 +18,16 @@ _STARTS = re.compile(
 )
 """Where an object or a list begins, or the first key of an object whose brace is missing."""
 _FLAT = re.compile(r'(?=(\{\s*+(?=")(?!"message)(?:[^{}"\\]|"(?:[^"\\]|\\.)*+")*+\}))', re.DOTALL)
-"""An object without others in it."""
+"""An object without other objects in it."""
 _MESSAGE = re.compile(r'("message"\s{0,9}:\s{0,9}"(?:[^"\\]|\\.)*+")\s{0,9}[,}]', re.DOTALL)
 _NESTED = re.compile(r"(?:[\[{][^\[\]{}]{0,20}){50}")
-"""What json-repair fails at, after long."""
+"""Deep nesting, at which json-repair fails after a long time."""
 _STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[{}\[\]]', re.DOTALL)
 _HALF_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 _FOREIGN = re.compile(r"[{｛][\s\[［]*[“”„«»＂「『″]|[\"”＂]\s*[：﹕]")
 _IN_ASCII = str.maketrans("｛｝［］【】：﹕，﹐、“”„＂″「」『』«»", "{}[][]::,,," + '"' * 11)
 CUT = "\uffff"
-"""Stands after the last character of a text that is cut, so that the string that it ends in is known."""
+"""Added at the end of a text that was cut off, to mark the string in which it ends."""
 
 
 class JsonValue(NamedTuple):
@@ -37,11 +37,12 @@ class JsonValue(NamedTuple):
     start: int
     end: int
     whole: bool = True
-    """Whether it is neither cut nor damaged."""
+    """Whether it is neither cut off nor damaged."""
 
 
 def objects_in(text: str) -> list[JsonValue]:
-    """Return the successive objects and lists in a text. Behind a damaged one all is read as one text."""
+    """Return the successive objects and lists in a text. From a damaged one on, all is repaired as one
+    text."""
     text = text.translate(_IN_ASCII) if _FOREIGN.search(text) else text
     found, at = list[JsonValue](), 0
     while opened := _STARTS.search(text, at):
@@ -62,7 +63,7 @@ def object_with(text: str, *keys: str) -> dict[str, Any] | None:
 
 
 def up_to_the_last_end(text: str) -> tuple[str, bool]:
-    """Return a text up to the end of its last object that ends, and whether nothing is open behind it."""
+    """Return a text up to the end of its last complete object, and whether all in it is closed."""
     last, depth = 0, 0
     for mark in _STRUCTURE.finditer(text, max(text.find("{"), 0)):
         depth += (mark[0] in "{[") - (mark[0] in "}]")
@@ -81,8 +82,8 @@ def items(value: Any) -> list[Any]:
 
 
 def _mended(text: str) -> Iterator[Any]:
-    """Yield the objects and lists in a text that is cut or damaged. Of a damaged one those without others in
-    them are read by themselves, too: one stray mark loses none."""
+    """Yield the objects and lists in a text that is cut off or damaged. Leaf objects inside a damaged one
+    that are valid by themselves are read, too."""
     text = _HALF_ESCAPE.sub("", text)
     if _ends_early(text):
         in_string = _ends_early(text + CUT)
@@ -101,7 +102,7 @@ def _mended(text: str) -> Iterator[Any]:
 
 
 def _ends_early(text: str) -> bool:
-    """Return whether nothing but its end is missing from an object or list."""
+    """Return whether the text is an object or list that lacks only its end."""
     try:
         from_json(text)
     except ValueError as error:
@@ -110,7 +111,8 @@ def _ends_early(text: str) -> bool:
 
 
 def _joined(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return fields in which lists and objects of one name are one list; else the last value counts."""
+    """Return the pairs as fields. Lists and objects of one name are joined; of other values the last
+    counts."""
     fields: dict[str, Any] = {}
     for name, value in pairs:
         before = fields.get(name)

@@ -1,8 +1,8 @@
-"""Answer in place of a language model where none is configured, and say so.
+"""The stand-in: answer by rules where no language model is configured, and say so.
 
-It knows no word's meaning. What a person states is kept word for word through the `remember` tool; a question
-is answered with what was told in the most similar words, and when; a forgetting is offered. A turn runs the
-real loop of the Agents SDK with the real tools. The model keeps no state between calls.
+It understands no words. A statement is stored word for word through the `remember` tool. A question is
+answered with the stored texts that share most words with it, and their dates. A forgetting is offered. A turn
+runs the real loop of the Agents SDK with the real tools. The model keeps no state between calls.
 """
 
 import json
@@ -33,7 +33,7 @@ _ANSWERS = {
 }
 NOTHING = f"I found nothing to quote. {RULE_BASED}: I keep what you tell me and quote it when you ask."
 _QUESTION = re.compile(r"^## Their message\n(.*?): (.*)", re.M | re.S)
-"""The end of the question's message: the speaker, and what they say, its further lines indented."""
+"""Matches the end of the question's message: the speaker and their text, with further lines indented."""
 _FACT = re.compile(r"^> - \[(?:FACT|PREFERENCE|INSIGHT)\] (.+) \((\d+ \w+ \d+)[^()]*\) \[[\w-]+\]$", re.M)
 _FORGET = re.compile(r"(?:please )?(?:forget|delete|erase)\s+(?:that\s+|about\s+)?", re.I)
 _KINDS = {
@@ -45,13 +45,13 @@ _KINDS = {
         r"(?:who|what|where|when|why|how|which|do|does|did|is|are|was|can)\b|.*[?？؟]\s*$", re.I
     ),
 }
-"""How a message of each kind begins or, with ``$``, reads; the first that fits counts."""
+"""Patterns for the beginning of a message or, with ``$``, all of it, by kind; the first match counts."""
 
 
 class Quote(NamedTuple):
     text: str
     at: datetime
-    """By the person's clock."""
+    """In the person's time zone."""
     source: str
     """Such as "You told me on 10 January 2026"."""
 
@@ -62,7 +62,7 @@ class _Turn:
     kind: str
     speaker: str
     context: str
-    """What the prompt holds beside the message."""
+    """The prompt's text before the message."""
     results: dict[str, dict[str, Any]]
     """What each tool returned in this turn."""
 
@@ -88,7 +88,7 @@ class OfflineModel(Model):
         return ModelResponse(output=output, usage=Usage(requests=1), response_id=None)
 
     async def stream_response(self, *arguments: Any, **named: Any) -> AsyncIterator[TResponseStreamEvent]:
-        """Yield the same, the answer word by word and then whole."""
+        """Yield the same output: the answer word by word, then whole."""
         output = (await self.get_response(*arguments, **named)).output
         text = "".join(getattr(part, "text", "") for item in output for part in getattr(item, "content", ()))
         delta = responses.ResponseTextDeltaEvent.model_construct
@@ -121,8 +121,8 @@ def kind_of(text: str) -> str:
 
 
 def _calls(turn: _Turn) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the tool calls that the turn needs, those already made among them."""
-    if turn.kind == "statement":  # in a shared place it names who said it: others' facts stand beside it
+    """Yield the tool calls that the turn needs, including those already made."""
+    if turn.kind == "statement":  # in a shared place the memory names who said it
         content = f"{turn.speaker} said: “{turn.text}”" if turn.shared else turn.text
         tags = [turn.speaker.lower()] if turn.speaker else []
         yield "remember", {"content": content, "subjects": tags, "ttl": None, "importance": 0.6}
@@ -152,8 +152,8 @@ def _message(turn: _Turn) -> str:
 
 
 def _quoted(turn: _Turn) -> str:
-    """Return what has words like the question's, newest first; else the newest that was told. Documents are
-    quoted where the best of them fits better than all that was told."""
+    """Quote texts that share words with the question, newest first; else the newest memories and messages.
+    Documents are quoted only if one of them fits better than all of those."""
     once: dict[tuple[str, str], Quote] = {}
     for quote in _quotes(turn):
         once.setdefault((quote.source, quote.text), quote)
@@ -193,7 +193,7 @@ def _quotes(turn: _Turn) -> Iterator[Quote]:
 
 
 def _told(turn: _Turn, content: str, at: str, author: str = "") -> Quote:
-    """Return a fact as a quotation. One from a shared place names who said it."""
+    """Return a fact as a quotation, with its author if it is from a shared place."""
     if named := re.fullmatch(r"(.{1,80}?) said: “(.*)”", content, re.S):
         author, content = named[1], named[2]
     when = datetime.strptime(at, "%d %b %Y %H:%M").replace(tzinfo=UTC)

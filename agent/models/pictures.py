@@ -1,8 +1,8 @@
-"""Sends pictures to a model as the bytes that they came in.
+"""Send pictures to a model as the bytes in which they were received.
 
 A picture of 25 MB as text would be parsed, copied and written as JSON many times in a turn, each time for
-tenths of a second in which nobody else is served. So a surface takes it out of what it reads, and leaves a
-mark: the prompt, the SDK and the trace have the mark, and the request to the model's server gets the bytes.
+tenths of a second in which nobody else is served. So a surface replaces it with a mark. The prompt, the SDK
+and the trace have the mark; the request to the model's server gets the bytes.
 """
 
 import json
@@ -13,21 +13,21 @@ from contextvars import ContextVar
 import httpx2
 
 PICTURES: ContextVar[Mapping[str, memoryview]] = ContextVar("pictures", default={})  # noqa: B039 - never changed
-"""By its mark, each picture of the request that is answered: what stands between the quotes in its JSON."""
+"""The pictures of the current request by mark, as the bytes between the quotes in its JSON."""
 MARK = "data:image/[picture {}]"
 _MARKED = re.compile(rb'"(data:image/\[picture [0-9a-f-]{36}\])"')
 PIECE = 256 * 1024
-"""Bytes that are written at once."""
+"""Bytes in one write."""
 
 
 def url_of(mark: str) -> str:
-    """Return the picture's URL as text, for a model that the program brought; any other text as it is."""
+    """Return the picture's URL as text, for a program's own model; return any other text unchanged."""
     picture = PICTURES.get().get(mark)
     return mark if picture is None else str(json.loads(b'"%b"' % picture.tobytes()))
 
 
 async def put_pictures(request: httpx2.Request) -> None:
-    """Put the pictures of the request that is answered in the place of their marks: a hook of the client."""
+    """Replace marks with the pictures of the current request: a hook of the HTTP client."""
     pictures = PICTURES.get()
     if not pictures or not isinstance(request.stream, httpx2.ByteStream):
         return

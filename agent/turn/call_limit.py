@@ -1,7 +1,7 @@
-"""Make the model calls of one turn, with their retries, between the SDK's runner and the chosen model.
+"""Count the model calls of a turn, retry them, and forbid tools in the last one.
 
-Counts the answered calls, forbids the last one to call tools and instructs it to answer, requests the
-answer's schema where the server enforces it, and gives each tool call a unique id.
+`TurnModel` is between the SDK's runner and the chosen model. It also instructs the last call to answer,
+requests the answer's schema where the server enforces it, and gives each tool call a unique id.
 """
 
 import asyncio
@@ -47,8 +47,8 @@ from prompts import read
 from tools.registry import nested_too_deep
 
 REST_SECONDS = 20.0
-"""For what follows the message of a streamed answer; what is whole by then counts. Small models repeat
-themselves there until their window is full."""
+"""Seconds that a streamed answer may go on after its message is complete; then what has come is the answer.
+Small models repeat themselves there until their window is full."""
 
 
 class TurnModel(Model):
@@ -65,35 +65,36 @@ class TurnModel(Model):
         pictured: bool = False,
         may_leave_out: bool = False,
     ) -> None:
-        """With a `form` the answer is that JSON object, in place of the usual one; `as_text` it is text. The
-        second model is asked with the settings that `settings_for` returns. The answer to a `pictured`
-        message describes its images, which a server that refuses them `may_leave_out`."""
+        """With a `form` the answer is that JSON object, in place of the usual one; with `as_text` it is
+        plain text. `settings_for` returns the settings for the second model. The answer to a `pictured`
+        message describes its images. With `may_leave_out` a server that refuses images is asked again
+        without them."""
         self._chosen = chosen
         self._pictured = pictured
         self._may_leave_out = may_leave_out
         self._blinded = False
-        """Whether the model is asked without the images that it has just refused."""
+        """Whether this call is tried without images, because the model has just refused them."""
         self._settings_for = settings_for
         self._as_text = as_text
         self._failed: tuple[ChosenModel, Exception] | None = None
-        """The first model and its last failure, once the second is asked."""
+        """The first model and its last error; None until the second model is asked."""
         self._items_before = 0
-        """How many items of the turn there were by then."""
+        """Number of input items when the second model was first asked."""
         self._tries = 0
-        """How often the call that is made was tried."""
+        """How often the current call was tried."""
         self._max_calls = max_calls
         self.form = form
         self._ids: set[str] = set()
         self.states: dict[str, str] = {}
-        """What the provider wants back with each call, by its id."""
+        """Provider data to send back with each tool call, by the call's id."""
         self._counted: list[Usage] = []
         self._cut = False
         self.calls = 0
-        """How many calls were answered; the last one, made again without tools, counts once."""
+        """Number of answered calls. A last call that is repeated without tools counts once."""
 
     @property
     def usage(self) -> Usage:
-        """Tokens of all calls; zeros if the server did not count each of them."""
+        """Tokens of all calls; zeros if the server left out any count."""
         counted = [(one.input, one.output, one.cached) for one in self._counted]
         whole = all(input or output for input, output, _ in counted)
         return Usage(*map(sum, zip(*counted, strict=True))) if whole and counted else Usage()
@@ -150,7 +151,7 @@ class TurnModel(Model):
                         yield event
                 return
             except Exception as error:
-                if shown:  # a reply is not half by one model and half by another
+                if shown:  # one reply must not mix the text of two models
                     raise
                 await self._next_try(error, input)
 
@@ -175,9 +176,9 @@ class TurnModel(Model):
             with asked.recorded(self._chosen.name) as call, _readable(self._chosen):
                 while not whole and (event := await _next(events, ends, written)) is not None:
                     if isinstance(event, ResponseOutputItemDoneEvent):
-                        done.append(event.item)  # withheld: the runner would use it with its original id
+                        done.append(event.item)  # not passed on: the runner would use it with its original id
                         continue
-                    if isinstance(event, ResponseIncompleteEvent):  # it may have no more tokens
+                    if isinstance(event, ResponseIncompleteEvent):  # a token limit ended it
                         event = completed(event.response)
                     if isinstance(event, ResponseCompletedEvent):
                         output = event.response.output or done
@@ -202,17 +203,17 @@ class TurnModel(Model):
 
     @property
     def name(self) -> str:
-        """The model that is asked now."""
+        """Name of the model that is asked now."""
         return self._chosen.name
 
     @property
     def sees(self) -> bool:
-        """Whether the model that is asked now is shown images."""
+        """Whether the model that is asked now gets images."""
         return self._chosen.sees
 
     def _leaves_out(self, error: Exception) -> bool:
-        """Return whether the model is asked again, without the images that it may have refused. That it sees
-        none is known from then on, unless it refuses this too, or what the images show."""
+        """Return whether to ask again without images, because this error may refuse them. From then on the
+        model counts as one that sees no images. If it fails without them too, it counts as seeing again."""
         fit = self._chosen.fit
         if fit is None or not self._may_leave_out:
             return False
@@ -224,8 +225,8 @@ class TurnModel(Model):
         return False
 
     async def _next_try(self, error: Exception, items: Any) -> None:
-        """Wait before the model is asked once more, or ask the second one from now on. Raises the error where
-        neither is called for."""
+        """Wait before the same model is asked again, or change to the second model. Raises the error if
+        neither applies."""
         if self._leaves_out(error):
             return
         self._tries += 1
@@ -253,12 +254,12 @@ class TurnModel(Model):
 
     @property
     def cut(self) -> bool:
-        """Whether the last answer ended before it was whole."""
+        """Whether the last answer was cut off."""
         return self._cut
 
     @property
     def enforced(self) -> bool:
-        """Whether the model's server lets it write nothing but the form that a client wants."""
+        """Whether the server enforces the JSON form that a client wants."""
         schema = self._chosen.structured == "schema" and (self._chosen.schema_beside_tools or self._last)
         return schema and bool(self.form and self.form.schema and self.form.strict)
 
@@ -287,18 +288,18 @@ class TurnModel(Model):
             None,
             "auto",
             "none",
-        )  # a client's tool, whose call ends the turn
+        )  # a call of a client's tool, which ends the turn
         if required or not self._last:
             return _Asked(system, input, settings, tools, self._schema(tools))
-        # The system message and the tools stay as they were, for servers that have computed them.
+        # The system message and the tools do not change, so that servers can reuse their prompt cache.
         settings = replace(settings, tool_choice="none" if tools else None, parallel_tool_calls=None)
         input = [*input, {"role": "user", "content": read("last_call")}]
         return _Asked(system, input, settings, tools, self._schema([]), last=True)
 
     def _settle(self, output: list[Any], asked: "_Asked") -> list[Any]:
-        """Count the call and repair its tool calls, or leave them out where it is the last.
+        """Count the call and repair its tool calls; drop them in the last call.
 
-        Compatible servers leave ids empty or reuse them, which the runner rejects. Some models call tools
+        Some servers leave ids empty or reuse them, which the runner rejects. Some models call tools
         that they were not offered.
         """
         self.calls += 1
@@ -311,14 +312,14 @@ class TurnModel(Model):
             if not item.call_id or item.call_id in self._ids:
                 item.call_id = f"call{len(self._ids):05}"
             self._ids.add(item.call_id)
-            if nested_too_deep(item.arguments):  # the runner reads them, and would break
+            if nested_too_deep(item.arguments):  # the runner could not parse them
                 item.arguments = '"nested too deep"'
         self.states |= states_of(output, self.name)
         return output
 
 
 class _Asked(NamedTuple):
-    """What a call asks of the model, in the order of the SDK's interface."""
+    """The arguments of a model call, in the order of the SDK's interface."""
 
     system: str | None
     input: Any
@@ -332,7 +333,7 @@ class _Asked(NamedTuple):
         return self[:-1]
 
     def again(self, output: Sequence[Any]) -> "_Asked | None":
-        """Return what to ask once more, without tools, where the last call brought no text."""
+        """Return the last call once more, without tools, if its answer has no text; else None."""
         said = [item for item in output if isinstance(item, ResponseOutputMessage) and item.content]
         if said or not (self.last and self.tools):
             return None
@@ -343,7 +344,8 @@ class _Asked(NamedTuple):
 
 
 async def _next(events: AsyncIterator[Any], ends: float | None, written: str) -> Any:
-    """Return the next event; None after the last. When the time `ends`, what was written is the answer."""
+    """Return the next event; None after the last. At the time `ends` of the loop's clock, return the text
+    `written` so far as the complete answer."""
     try:
         async with asyncio.timeout_at(ends) as limit:
             return await anext(events, None)
@@ -354,7 +356,7 @@ async def _next(events: AsyncIterator[Any], ends: float | None, written: str) ->
 
 
 def message_is_closed(written: str) -> bool:
-    """Return whether the message of an answer that is being written is whole: what follows is not shown."""
+    """Return whether the message in a partly written answer is complete; what follows it is not shown."""
     try:
         value = from_json(written[max(0, written.find("{")) :], allow_partial=True)
     except ValueError:
@@ -365,7 +367,7 @@ def message_is_closed(written: str) -> bool:
 @contextmanager
 def _readable(chosen: ChosenModel) -> Iterator[None]:
     """Convert any error that an adapter raises on a malformed response (HTML, half a line) to
-    ModelBehaviorError, and what a program's own model raises to ModelUnavailable."""
+    ModelBehaviorError, and any error of a program's own model to ModelUnavailable."""
     try:
         yield
     except (OpenAIError, AgentsException, ModelError):

@@ -31,28 +31,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What a turn has left behind."""
+    """What a turn has stored."""
 
     message_id: str | None = None
-    """The reply's, in the transcript."""
+    """The id of the reply in the transcript."""
     job: Job | None = None
-    """The one that stores the answer's memories; this process has claimed it."""
+    """The job that stores the answer's memories; this process has claimed it."""
     consolidated_at: datetime | None = None
     """When the conversation is to be consolidated."""
 
 
 @dataclass(frozen=True)
 class AnswerStore:
-    """Stores what answers a message.
+    """Stores the answer to a message.
 
-    Where the message was erased or forgotten while the model was thinking, nothing is stored. Where something
-    else that the model was shown was, neither calls nor the reply are, and nothing that the model wrote is
-    remembered.
+    If the message was erased or forgotten while the model was thinking, nothing is stored. If anything else
+    that the model was shown was, then neither calls, reply nor memories of the model are stored.
     """
 
     parts: "Components"
     consolidation: ConsolidationDue | None
-    """When a conversation is consolidated; None where none is."""
+    """Decides when a conversation is consolidated; None if none is."""
 
     async def store(
         self,
@@ -63,14 +62,14 @@ class AnswerStore:
         trace: str,
         forget: Sequence[ForgetCandidate] | None = None,
     ) -> Stored:
-        """Store the answer with its jobs; or calls of the client's tools and those of ours before them, with
-        the message: there is no answer yet. Of an anonymous turn nothing is stored."""
+        """Store the answer with its jobs. If the model called the client's tools, there is no answer yet:
+        store the calls, ours included, with the message. Of an anonymous turn nothing is stored."""
         request = received.request
         if request.user is None:
             return Stored()
         profile_ids, ids = built.prompt.known.message_ids, frozenset(hit.id for hit in hits)
         facts = [*built.facts, *(hit.memory for hit in hits if hit.memory)]
-        # A forgetting holds these locks alone: it finds what is stored here, or this finds what is gone.
+        # Forgetting takes these locks exclusively: either it sees our rows, or we see its deletions.
         async with self.parts.database.write(lock=request.reader.keys, shared=True) as connection:
             now = self.parts.clock()
             over = [one for one in facts if one.expires_at and one.expires_at <= now]
@@ -92,7 +91,7 @@ class AnswerStore:
                 job = await self.parts.queue.add(
                     connection, STORE_MEMORIES, request.user, payload | traced, now, ours=True
                 )
-            if self.consolidation and not request.occasion:  # without a reply, of what the person said
+            if self.consolidation and not request.occasion:  # without a reply too, for the person's message
                 shown = None if received.history is not None else len(built.prompt.history)
                 noted = not (built.prompt.narrow or built.prompt.client.form)
                 due = await self.consolidation.expect(connection, request, now, shown, noted=noted, **traced)
@@ -107,7 +106,8 @@ class AnswerStore:
         now: datetime,
         asks: Sequence[Sequence[str]] | None,
     ) -> Message | None:
-        """Store the reply, instead of the calls that led to it. Returns None if something is gone."""
+        """Store the reply, in place of the calls that led to it. Returns None if any of its sources is
+        deleted."""
         request, question = received.request, str(received.id)
         follows = question if received.history is not None else None
         talk = request.conversation_id
@@ -135,8 +135,8 @@ class AnswerStore:
         sources: ReplySources,
         calls: Sequence[Item],
     ) -> None:
-        """Store the calls that the client is to run, and those before them, ours among them, unless something
-        that they may repeat was forgotten."""
+        """Store the calls that the client has to run and all calls before them, ours included, unless
+        anything that they may repeat was forgotten."""
         client, lost = received.request.client, sources.lost()
         items = items_as_json().dump_python((*(client.after if client else ()), *calls))
         if not await connection.scalar(select(lost.holds), lost.values):
@@ -144,10 +144,10 @@ class AnswerStore:
 
 
 async def _describe_pictures(connection: AsyncConnection, id: str, description: str) -> None:
-    """Note with a message what its pictures show, in the caller's transaction."""
+    """Add the description of its pictures to a message, in the caller's transaction."""
     this = messages.c.id == id
     text = await connection.scalar(select(messages.c.text).where(this))
-    # That `seq` is set, to what it is, has the change logged for the index.
+    # Setting `seq` to its own value logs the change for the index.
     noted = {"text": with_description(text or "", description), "seq": messages.c.seq}
     await connection.execute(update(messages).where(this).values(noted))
 

@@ -1,4 +1,4 @@
-"""When a conversation is consolidated: before messages leave the prompt, or once enough of them are quiet."""
+"""Decide when a conversation is consolidated: before messages leave the prompt, or once enough are quiet."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,25 +31,25 @@ MESSAGES_OF_AN_EXCHANGE = 2
 """Messages that an exchange adds."""
 NO_CUT = 2**31 - 1
 ENOUGH = 6
-"""Messages without a summary from which on a quiet conversation is consolidated …"""
+"""A quiet conversation is consolidated from so many messages without a summary …"""
 LONGEST = timedelta(days=1)
-"""… and one that does not go quiet, so long after the first of them."""
+"""… and one that does not go quiet, so long after the first of those."""
 FEWER = timedelta(days=30)
-"""After how long a silence fewer messages are consolidated: the prompt holds them, and the answers noted the
-facts. Where answers cannot, and where a person wants to be asked how things went, which only a consolidation
-plans, any quiet conversation is consolidated."""
+"""After this silence fewer messages than `ENOUGH` are consolidated. That is no loss until then: the prompt
+has them, and the answers noted the facts. If answers cannot note facts, or a person wants check-ins, which
+only consolidation plans, any quiet conversation is consolidated."""
 
 
 @dataclass(frozen=True)
 class ConsolidationDue:
     """A conversation waits until messages that no summary covers are about to leave the prompt's window, or
-    until `ENOUGH` of them have been quiet for a while. The due time of its one waiting job says so, for all
-    processes; each exchange moves it in the transaction that stores the reply."""
+    until `ENOUGH` of them have been quiet for a while. Its one waiting job has the due time, for all
+    processes; each turn moves it in the transaction that stores the reply."""
 
     quiet: timedelta
     """How long nobody has written before a conversation counts as quiet."""
     window: int
-    """How many recent messages a prompt holds …"""
+    """How many recent messages a prompt contains …"""
     window_budget: Budget
     """… and how much of them."""
     enough: int = ENOUGH
@@ -66,8 +66,8 @@ class ConsolidationDue:
         **payload: Any,
     ) -> datetime:
         """Move the waiting consolidation of the conversation, or add one. Returns when it is due. `shown` is
-        how many messages of ours stood before the question in the turn's prompt; None where a client has
-        the history. `noted` is whether the form of the answer has a place for memories."""
+        how many stored messages the turn's prompt had before the question; None if the client keeps the
+        history. `noted` is whether the form of the answer has a place for memories."""
         conversation, owner = request.conversation_id, owner_of(str(request.user), request.place)
         payload |= {"conversation": conversation, "place": list(request.place.path)}
         enough = self.enough if noted else 1
@@ -76,8 +76,8 @@ class ConsolidationDue:
         )
 
     def _most(self, shown: int | None) -> int:
-        """Return how many messages without a summary are no reason to hurry: all, unless the prompt after the
-        next one is cut; then those that it still holds, so that the summary is there by then."""
+        """Return how many messages without a summary can wait. That is any number, unless the prompt after
+        the next one will be cut: then as many as it still contains, so that the summary is ready by then."""
         if shown is None:
             return self.window - MESSAGES_OF_AN_EXCHANGE
         if shown + 2 * MESSAGES_OF_AN_EXCHANGE <= self.window:
@@ -113,8 +113,8 @@ class ConsolidationDue:
 
     @cached_property
     def _when(self) -> When:
-        """Now where messages that no summary covers are about to leave the prompt, or are `LONGEST` old, or
-        where the summary is withheld; or later."""
+        """The due time. It is now if messages without a summary are about to leave the prompt or are
+        `LONGEST` old, or if the summary is withheld; else later."""
         active = active_conversations.c
         this = active.conversation_id == _CONVERSATION, active.owner == _OWNER
         now, quiet, fewer, long_ago = (
@@ -125,7 +125,7 @@ class ConsolidationDue:
         uncovered = select(func.count()).where(*_HEARD, messages.c.seq > func.coalesce(covered, 0))
         most: BindParameter[int] = bindparam("most")
         few: BindParameter[int] = bindparam("enough")
-        # The payer is the person in private, and a place elsewhere, which is asked nothing.
+        # In private the payer is the person; elsewhere it is a place, which gets no check-ins.
         enough = case((is_wanted_by(bindparam("new_user_id", type_=Text())), 1), else_=few)
         leave = uncovered.with_only_columns(
             or_(

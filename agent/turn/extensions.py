@@ -1,4 +1,4 @@
-"""What a program adds to the loop: tools, guardrails and hooks of its own."""
+"""Collect the tools, guardrails and hooks that a program adds to the loop."""
 
 import asyncio
 import inspect
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("hachi.tools")
 
 LISTING_SECONDS = 10.0
-"""An MCP server that takes longer to list its tools is left out of the turn."""
+"""Seconds to list its tools; an MCP server that takes longer is left out of the turn."""
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
@@ -47,17 +47,17 @@ class Extensions:
     tools: Sequence[Tool] = TOOLS
     """Ours and the program's."""
     servers: "Sequence[MCPServer]" = ()
-    """Connected MCP servers: each turn offers the tools that they have then."""
+    """Connected MCP servers; each turn lists their tools anew."""
     connections: Sequence[Connection] = ()
     """The MCP servers of the setting `mcp`."""
     guardrails: "Sequence[InputGuardrail[Any] | OutputGuardrail[Any]]" = ()
     hooks: "RunHooks[Any] | None" = None
     breakers: Mapping[str, Breaker] = field(default_factory=dict)
-    """Of the servers, by `server_name`."""
+    """A breaker for each server, by `server_name`."""
 
     async def offered(self, turn: TurnContext) -> list[Tool]:
-        """All tools of a turn. A server that does not answer is left out, and not asked again for a while.
-        The trace has what a replay must know of the servers' tools."""
+        """Return all tools of a turn. A server that does not answer is left out, and not asked again for a
+        while. The trace gets the descriptions of the servers' tools, for a replay."""
         found = {tool.name: tool for tool in self.tools}
         here = [one for one in self.connections if one.offered_to(turn.user, turn.place)]
         asked = [*map(self._listed, self.servers), *(one.tools() for one in here)]
@@ -78,7 +78,7 @@ class Extensions:
                 async with asyncio.timeout(LISTING_SECONDS):
                     return await _tools_of(server)
         except CircuitOpen:
-            return []  # it was told when the server failed
+            return []  # logged when the server failed
         except Exception as error:
             why = error if str(error) else type(error).__name__
             log.warning("the MCP server %s is left out of this turn: %s", server.name, why)
@@ -124,8 +124,8 @@ def extensions(
 
 
 def tools_named(names: str) -> list[Any]:
-    """Load what the setting `tools` names: `module:name`, between blanks. A module may be in the working
-    directory. Raises SettingsError."""
+    """Load the tools that the setting `tools` names: `module:name`, separated by blanks. A module may be in
+    the working directory. Raises SettingsError."""
     found = []
     if names and os.getcwd() not in sys.path and "" not in sys.path:
         sys.path.append(os.getcwd())
@@ -148,13 +148,12 @@ def tool(
 def tool(
     function: Any = None, *, name: str = "", description: str = "", timeout: Seconds | None = None
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
-    """Make a tool of a typed function, sync or async, or of a function tool of the Agents SDK; also as a
-    decorator. The docstring tells the model what it is for, unless there is a `description`.
+    """Make a tool of a typed function, sync or async, or of a function tool of the Agents SDK. Also a
+    decorator. The `description`, by default the docstring, tells the model what the tool is for.
 
-    A function with an argument that is a `TurnContext` gets that of the turn: who asks, and where. What it
-    returns is told as JSON, a text as it is. What it raises is told to the model, with the text of the
-    exception. After `timeout` seconds, 30 unless said otherwise, the model goes on without it. Raises
-    BadInput.
+    A function with an argument of type `TurnContext` gets the turn's: who asks, and where. The model reads
+    the result as JSON, a string unchanged. If the function raises, the model reads the text of the exception.
+    After `timeout` seconds, by default 30, the model goes on without a result. Raises BadInput.
     """
     made = partial(_made, name=name, description=description, timeout=timeout)
     return made if function is None else made(function)
@@ -171,7 +170,7 @@ def _made(given: Any, name: str = "", description: str = "", timeout: float | No
     turn_in, signature = _signature(given, called)
     said = description or inspect.getdoc(given)
     if not said:
-        raise BadInput(f"tools: {called} says nothing; tell the model in a docstring what it is for")
+        raise BadInput(f"tools: {called} has no docstring; add one that tells the model what it is for")
 
     async def run(turn: TurnContext, /, **values: Any) -> Any:
         call = _with_turn(given, turn_in, turn)
@@ -197,8 +196,8 @@ def _made(given: Any, name: str = "", description: str = "", timeout: float | No
 
 
 def _result_of(function: Callable[..., Any], **values: Any) -> Any:
-    """Write the result of a sync tool as text, in its thread, since much JSON takes long. An awaitable
-    stays."""
+    """Run a sync tool and write its result as text, in its thread, since much JSON takes long. An awaitable
+    is returned as it is."""
     result = function(**values)
     return result if inspect.isawaitable(result) else as_text(result)
 
@@ -206,7 +205,7 @@ def _result_of(function: Callable[..., Any], **values: Any) -> Any:
 def _with_turn(
     function: Callable[..., Any], turn_in: inspect.Parameter | None, turn: TurnContext
 ) -> Callable[..., Any]:
-    """Return the function with the context of the turn in its place."""
+    """Return the function with its `TurnContext` argument bound to the context of the turn."""
     if turn_in is None:
         return function
     by_position = turn_in.kind is turn_in.POSITIONAL_ONLY
@@ -214,8 +213,8 @@ def _with_turn(
 
 
 def _signature(function: Callable[..., Any], name: str) -> tuple[inspect.Parameter | None, inspect.Signature]:
-    """Return the argument that is to be the context of the turn, and the signature of a function whose first
-    argument that is."""
+    """Return the function's `TurnContext` argument, or None, and a signature with the context as first
+    argument."""
     try:
         typed = function if inspect.isroutine(function) else type(function).__call__
         hints = get_type_hints(typed, include_extras=True)
@@ -275,7 +274,8 @@ def _naming(what: str, function: Callable[..., Any], returns: type = object) -> 
 
 
 def _from_sdk(module: str, name: str, given: Any) -> bool:
-    """Return whether it is of this class of the Agents SDK. Does not import the SDK, which takes seconds."""
+    """Return whether the object is of this class of the Agents SDK, without importing the SDK, which takes
+    seconds."""
     there = sys.modules.get(module)
     return there is not None and isinstance(given, getattr(there, name))
 

@@ -1,7 +1,7 @@
-"""Finds what a person may mean when they ask in words to forget something.
+"""Find the memories and messages that a person may mean when they ask in words to forget something.
 
-The model names it in its answer; nothing is forgotten until the person confirms. A search finds it, among
-what this person told and what may be read where they ask.
+The model's answer describes them, and a search finds them, among this person's statements that may be read
+where they ask. Nothing is forgotten until the person confirms.
 """
 
 import logging
@@ -27,11 +27,11 @@ MOST_ASKED = 5
 """The most candidates that a person is asked about."""
 SEARCHED = 20
 NEAR_SHARE_OF_BEST = 0.5
-"""The least share of the best score of what a text means, and of what is offered beside it."""
+"""The least share of the best hit's score, for hits that a text may mean and for related hits."""
 NEAR_BY_A_WORD, RARE = 0.44, 3
-"""What shares a word with a forgotten text that so few of what was found have is offered from this share on.
-In 120 invented forgettings in eight languages 118 of 128 related statements are offered so, and 28 others;
-with `NEAR_SHARE_OF_BEST` alone 82 and 10, with 0.44 alone 118 and 44."""
+"""A hit that shares a rare word with the forgotten text (in at most `RARE` hits) is offered from this lower
+share on. In 120 invented forgettings in eight languages this offers 118 of 128 related statements, and 28
+unrelated ones. With only `NEAR_SHARE_OF_BEST` it is 82 and 10; with 0.44 for every hit it is 118 and 44."""
 TOLD: frozenset[Kind] = frozenset({"memory", "message"})
 
 
@@ -40,14 +40,14 @@ class ForgetRequests:
     recall: Recall
     transcript: Transcript
     preview: Callable[[ForgetCandidate, str], Awaitable[ForgetCandidate]]
-    """Adds to a candidate of this person what would go with it."""
+    """Adds to this person's candidate what would be forgotten with it."""
 
     async def candidates(
         self, texts: Sequence[str], received: ReceivedMessage, before: Sequence[str]
     ) -> tuple[ForgetCandidate, ...] | None:
-        """Return what this person may mean by one of the texts of an answer; None if there is no text, or if
-        neither the message nor the exchange `before` it speaks of what was found. The reply that is being
-        written will go with it, since it answers what asks."""
+        """Return what this person may mean by one of the texts of an answer. None if there is no text, or if
+        neither the message nor the exchange `before` it mentions what was found. The reply to this request
+        counts as one that is forgotten too."""
         request = received.request
         if not texts or request.user is None:
             return None
@@ -69,8 +69,8 @@ class ForgetRequests:
         self, texts: Sequence[str], audience: Audience, user: str, asked_in: str = ""
     ) -> tuple[ForgetCandidate, ...]:
         """Return the facts and messages of this person, in private of their linked accounts too, that match
-        one of the texts, facts first, then the best. Those in the very words of a text are meant, and no
-        others. The only fact is sure."""
+        one of the texts, facts first, then the best. If any match a text word for word, only those are
+        returned. A single fact is sure."""
         found: dict[str, tuple[Hit, bool, str]] = {}
         for text, account in product(texts, (user, *audience.besides.values())):
             told = await self._told(text, account, audience, {asked_in})
@@ -85,8 +85,8 @@ class ForgetRequests:
     async def _spoken_of(
         self, named: Sequence[ForgetCandidate], received: ReceivedMessage, words: frozenset[int]
     ) -> tuple[ForgetCandidate, ...]:
-        """Return the candidates that have one of the `words` of the message and the exchange before it, or
-        that a search for the message finds. What a model names without either was nobody's wish."""
+        """Return the candidates that share one of the `words` of the message and the exchange before it, or
+        that a search for the message finds. The person did not ask for any other."""
         request = received.request
         if all(words & stems(one.content) for one in named):
             return tuple(named)
@@ -99,8 +99,8 @@ class ForgetRequests:
     async def related(
         self, named: ForgetCandidate, user: str, audience: Audience
     ) -> tuple[ForgetCandidate, ...]:
-        """Return the facts and messages of this person, without the named one, that a search for its text
-        finds beside it, best first. Call it before that is forgotten, since scores are shares of its own."""
+        """Return this person's facts and messages related to the named one: what a search for its text finds
+        besides it, best first. Call this before it is forgotten, since its score is the measure."""
         told = _without_sources(await self._told(named.content, user, audience))
         shared = {hit.id: stems(named.content) & stems(hit.content) for hit in told}
         found = Counter(word for words in shared.values() for word in words)
@@ -115,7 +115,7 @@ class ForgetRequests:
     async def _told(
         self, text: str, user: str, audience: Audience, exclude: Collection[str] = ()
     ) -> list[Hit]:
-        """Return what a search for the text finds of what this person told."""
+        """Return the hits of a search for the text that this person stated."""
         hits = await self.recall.search(
             text, audience, limit=SEARCHED, kinds=TOLD, exclude=exclude, by_itself=True
         )
@@ -128,7 +128,8 @@ def _near(hits: Sequence[Hit], share: float = NEAR_SHARE_OF_BEST) -> list[Hit]:
 
 
 def _worded_so(hits: Sequence[Hit], text: str) -> list[Hit]:
-    """Return the hits that are the text word for word; if none is, those that contain it or stand in it."""
+    """Return the hits that are the text word for word; if none is, those that contain it or are contained in
+    it."""
     asked, words = normalise(text), {hit.id: normalise(hit.content) for hit in hits}
     same = [hit for hit in hits if words[hit.id] == asked]
     return same or [hit for hit in hits if within(asked, words[hit.id]) or within(words[hit.id], asked)]

@@ -1,5 +1,5 @@
-"""Step 3 of a turn: runs the Agents SDK's loop over our tools and the client's. `call_limit.py` sees to it
-that the last of `max_turns` model calls calls no tool."""
+"""Step 3 of a turn: run the Agents SDK's loop over our tools and the client's. `call_limit.py` forbids tools
+in the last of `max_turns` model calls."""
 
 import asyncio
 import json
@@ -57,11 +57,11 @@ from tools.lookup import Entry, cut
 from tools.registry import READING, TOOLS, Tool, ToolResult, read_arguments
 
 CALL_ID = 9
-"""Letters and digits of the id of a call that is stored; some servers take no other number."""
+"""Length of the id of a stored tool call; some servers accept only nine letters and digits."""
 NARROW_TOOLS = frozenset({"search_memories", "remember"})
-"""What a model with a small window is offered, with a short prompt and plain text as its answer."""
+"""The tools for a model with a small window. It also gets a short prompt and answers in plain text."""
 MOST_QUOTED, LONGEST_QUOTE = 3, 300
-"""What a reply quotes of what was found, if the model gave no answer; the second in characters."""
+"""How many results a reply quotes if the model gave no answer, and the most characters of each."""
 CUT_SHORT = "The model ran out of room before its first word. Ask once more, or for less at a time."
 
 
@@ -76,14 +76,14 @@ class AgentResult:
     calls: int
     usage: Usage
     client_calls: tuple[CallItem, ...] = ()
-    """If the client's tools were called, there is no answer yet."""
+    """Calls of the client's tools. If there are any, there is no answer yet."""
     our_calls: tuple[Item, ...] = ()
     """The calls of our tools in this run, each with its result."""
     cut: bool = False
 
 
 def with_end(result: AgentResult, end: str, on_event: OnEvent | None) -> AgentResult:
-    """Return the result with a paragraph at the end of its message, which a stream shows too."""
+    """Return the result with a paragraph added to its message, and stream that paragraph to `on_event`."""
     end = f"\n\n{end}"
     if on_event:
         on_event(TextWritten(end))
@@ -96,14 +96,14 @@ class _Run:
 
     turn: TurnContext
     offered: Sequence[str]
-    """The names of all tools, as the model is shown them."""
+    """Names of all tools, as the model sees them."""
     on_event: OnEvent | None = None
     earlier: Sequence[str] = ()
-    """What was said before in the conversation, as the model is shown it."""
+    """Earlier messages of the conversation, as the model sees them."""
     as_text: bool = False
-    """Whether the answer is to be plain text, as the window is small."""
+    """Whether the answer is plain text, because the window is small."""
     states: Mapping[str, str] = field(default_factory=dict)
-    """What the provider wants back with each call, by its id."""
+    """Provider data to send back with each tool call, by the call's id."""
     called: list[ToolCall] = field(default_factory=list)
     client_calls: list[CallItem] = field(default_factory=list)
     our_calls: list[Item] = field(default_factory=list)
@@ -120,11 +120,11 @@ async def run_agent(
     *,
     narrow: bool = False,
 ) -> AgentResult:
-    """Run the loop over `messages`, the system message first.
+    """Run the loop over `messages`; the first is the system message.
 
-    With `on_event` the model streams, and `on_event` receives the text of `message` as it is generated, and
-    what the tools do. Tools, guardrails and hooks are those `added`. A call of a tool of the `client` ends
-    the run; the model is shown another name for one that has a name of ours. Raises ModelError,
+    With `on_event` the model streams: `on_event` receives the text of `message` as it is generated, and what
+    the tools do. `added` has the tools, guardrails and hooks. A call of a tool of the `client` ends the run.
+    If such a tool has the name of one of ours, the model sees it under another name. Raises ModelError,
     GuardrailTripped, and BadInput if the model's server refuses a parameter of the client.
     """
     system, *said = messages
@@ -198,8 +198,8 @@ def _agent(
     client: ClientTurn,
     names: Mapping[str, str],
 ) -> "Agent[_Run]":
-    """Return the agent with our tools and the client's, which it is shown by these `names`."""
-    ours = () if client.tool_choice == "required" else tools  # a call of these is none of the client's
+    """Return the agent with our tools and the client's, which it sees under these `names`."""
+    ours = () if client.tool_choice == "required" else tools  # a call of ours does not satisfy it
     theirs = [_clients_tool(tool, names[tool.name]) for tool in client.tools]
     agent = copy(_AGENT)
     agent.instructions = system
@@ -211,8 +211,8 @@ def _agent(
 async def _answer(
     agent: "Agent[_Run]", arguments: dict[str, Any], client: ClientTurn, model: TurnModel
 ) -> Answer:
-    """Run the loop to its answer. A model that misses the form that a client wants is told so, and asked once
-    more, unless a part of its answer was shown already."""
+    """Run the loop and parse its answer. If it misses the client's form, tell the model why and ask once
+    more, unless a part of the answer was already shown."""
     run: _Run = arguments["context"]
     stops, on_event, shown = client.sampling.stop, run.on_event, None
     if on_event:
@@ -238,7 +238,7 @@ async def _answer(
 
 
 def _text_shown(on_event: OnEvent) -> Callable[[str], None]:
-    """Return what passes text on, and notes in the trace when its first letter came."""
+    """Return a function that sends text to `on_event`, and traces the time of the first letter."""
 
     def show(text: str) -> None:
         first_letter()
@@ -266,7 +266,7 @@ _CONFIG = RunConfig(
     # One tool after the other: what a call finds or stores depends on the calls before it.
     tool_execution=ToolExecutionConfig(max_function_tool_concurrency=1),
 )
-"""Both are made once and copied: the SDK reads the type hints of a new one, which takes 0.4 ms."""
+"""Both are built once and copied, since the SDK takes 0.4 ms to read the type hints of a new one."""
 
 
 async def _refused(failed: RunErrorHandlerInput[Any]) -> str:
@@ -275,7 +275,7 @@ async def _refused(failed: RunErrorHandlerInput[Any]) -> str:
 
 
 async def _result(agent: "Agent[_Run]", arguments: dict[str, Any], shown: ShownText | None) -> RunResultBase:
-    """Run the loop; streamed, if its text is to be shown."""
+    """Run the loop. With `shown` the model streams, and `shown` gets its text."""
     if shown is None:
         return await Runner.run(agent, **arguments)
     result = Runner.run_streamed(agent, **arguments)
@@ -292,7 +292,7 @@ async def _result(agent: "Agent[_Run]", arguments: dict[str, Any], shown: ShownT
 
 
 async def _read(result: RunResultBase, run: _Run, form: AnswerForm | None, cut: bool) -> Answer:
-    """Return the answer. One that was cut is what was written, in whichever form it was to have."""
+    """Return the answer: parsed, or only its text if a client wants a form and it was cut off."""
     if run.client_calls:
         return Answer("")
     raw = str(result.final_output or "")
@@ -305,7 +305,7 @@ async def _read(result: RunResultBase, run: _Run, form: AnswerForm | None, cut: 
                 if form
                 else without_echo(parse_answer(raw, ""), run.turn.rendered)
             )
-        if run.turn.unasked:  # silence is an answer, half a message is none
+        if run.turn.unasked:  # no message is a valid answer here; half a message is not
             answer = Answer("" if cut or answer.message == FALLBACK_NOTED else answer.message)
         elif not answer.message and (cut or not form):
             answer = replace(answer, message=_quoted(run) or (CUT_SHORT if cut else FALLBACK))
@@ -319,8 +319,8 @@ async def _read(result: RunResultBase, run: _Run, form: AnswerForm | None, cut: 
 
 
 def _quoted(run: _Run) -> str:
-    """Return a reply that quotes what the tools found; empty if that is nothing. For a model that still calls
-    tools on its last call."""
+    """Return a reply that quotes what our tools found; empty if they found nothing. Used if the model still
+    calls tools on its last call."""
     found: list[tuple[str, str]] = []
     ours = {tool.name for tool in TOOLS}
     for result in [json.loads(call.result) for call in run.called if call.ok and call.name in ours]:
@@ -332,7 +332,7 @@ def _quoted(run: _Run) -> str:
 
 
 def _quotes(entry: Entry) -> Iterator[tuple[str, str]]:
-    """Yield when and by whom each thing of an entry was told, and its words, without Hachi's own."""
+    """Yield date and author, and the text, of each memory or message in an entry, except Hachi's own."""
     if isinstance(entry, dict):
         yield ", ".join(entry[name] for name in ("at", "told_by") if name in entry), entry["content"]
         return
@@ -356,7 +356,7 @@ def _our_tool(tool: Tool) -> FunctionTool:
             result = await tool.call(run.turn, written)
             note(ok=result.ok, result=result.text)
         run.called.append(ToolCall(tool.name, arguments, result.ok, result.text))
-        id = uuid4().hex[:CALL_ID]  # a client's call may bear the model's
+        id = uuid4().hex[:CALL_ID]  # a client's call may have the model's id
         state = run.states.get(context.tool_call_id, "")
         run.our_calls += [CallItem(id, tool.name, written, True, state), ResultItem(id, result.text)]
         tell(ToolEnded(run.called[-1]))
@@ -368,7 +368,7 @@ def _our_tool(tool: Tool) -> FunctionTool:
 
 
 def _clients_tool(tool: ClientTool, shown: str) -> FunctionTool:
-    """Offer a tool that the client runs, by the `shown` name: a call is noted, and the run ends."""
+    """Offer a tool that the client runs, under the name `shown`. A call is recorded and ends the run."""
 
     async def invoke(context: ToolContext[_Run], written: str) -> str:
         run, id = context.context, context.tool_call_id

@@ -1,4 +1,4 @@
-"""The job that stores the memories[] of an answer, in the form that the queue keeps."""
+"""Write and read the payload of the job that stores the memories of an answer."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -28,9 +28,9 @@ def store_memories_payload(
     hits: Sequence[Hit],
     sources: Iterable[str] = (),
 ) -> dict[str, Any]:
-    """Return the payload: an answer's memories[], which no row has yet, and the ids of what they rest on:
-    the message, what the tools brought (`hits`; `elsewhere` in another place or account), and what the
-    prompt was written from (`sources`)."""
+    """Return the payload: an answer's memories, which are not stored yet, and the ids of what they rest on:
+    the message, the tools' `hits` (`elsewhere` names those of another place or account), and the `sources` of
+    the prompt."""
     return {
         "drafts": [asdict(draft) for draft in drafts],
         "place": list(incoming.place.path),
@@ -45,9 +45,10 @@ def store_memories_payload(
 async def read_store_memories(
     job: Job, connection: AsyncConnection, now: datetime
 ) -> tuple[list[NewMemory], Provenance] | None:
-    """Read the payload of `store_memories_payload`, with what it names. None where something that the model
-    was shown is hidden, or was said and is gone: what it wrote may repeat that. A memory that is gone has
-    expired; with a forgotten one the job goes. Raises NotNow while that can be undone."""
+    """Read the payload of `store_memories_payload` and the rows that it names. None if anything that the
+    model was shown is hidden, or if a message is deleted: the new memories may repeat it. A deleted memory
+    does not matter: it has expired, since forgetting one deletes the job. Raises NotNow while the forgetting
+    can be undone."""
     payload, rows = job.payload, dict[str, Any]()
     ids = {kind: set(payload["found"][kind]) for kind in FOUND}
     ids["message"] |= {payload["message_id"]} - {None}
@@ -84,4 +85,4 @@ FOUND: dict[Literal["message", "memory"], Any] = {
     "message": (messages.c.id, messages.c.text),
     "memory": (memories.c.id, memories.c.content),
 }
-"""What tools bring of what people said: its kind, with the columns of its id and text."""
+"""The kinds of hits that people stated, with the columns of their id and text."""

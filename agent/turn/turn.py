@@ -1,18 +1,17 @@
-"""START HERE: one turn, told once. `Companion` has waited for a running erasure, made anonymous who wants
-nothing kept, and chosen the model; then `take_turn` below does these steps in this order.
+"""START HERE: the steps of one turn. First `Companion` waits for a running erasure, makes a person who wants
+nothing stored anonymous, and chooses the model. Then `take_turn` below takes these steps in this order.
 
-1. Receive: store the message in the transcript. Of an anonymous person nothing is stored, here or later.
+1. Receive: store the message in the transcript. For an anonymous person nothing is stored, here or later.
 2. Build the context: what the model will see (`context/`).
-3. Run the agent: the model calls tools and answers (`loop.py`), in at most five calls, the last one of which
-   calls no tool (`call_limit.py`). If the person asked to forget something, find what they may mean
-   (`forget_requests.py`): they confirm it later, by
-   `pet.memories.forget_confirmed`.
+3. Run the agent: the model calls tools and answers (`loop.py`), in at most five calls, the last one without
+   tools (`call_limit.py`). If the person asked to forget something, find the memories that they may mean
+   (`forget_requests.py`). They confirm later, through `pet.memories.forget_confirmed`.
 4. Store the answer: one transaction stores the reply and the jobs that follow from it (`commit.py`). Only
-   then does the turn end, though a stream has shown the text before. If the message was erased or forgotten
-   meanwhile, or something else that the model was shown, the reply is given and not stored.
+   then does the turn end, though a stream shows the text earlier. If the message, or anything else that the
+   model was shown, was erased or forgotten meanwhile, the reply is returned but not stored.
 5. In the background, the worker runs those jobs (`agent/background/worker.py`).
 
-Two words recur: what is *shown* is in the prompt, and what is *found* is what the tools brought.
+Two words recur: *shown* memories are in the prompt, and *found* ones are results of tools.
 """
 
 import asyncio
@@ -84,13 +83,13 @@ async def take_turn(
     ending: Ending | None,
     within: float | None,
 ) -> Reply:
-    """Answer the request; it is there `within` so many seconds, or nothing of it is stored. `on_event`
-    receives the reply's text as the model generates it, and what tools do. What `ending` makes of the answer
-    is added to it.
+    """Answer the request. If there is no answer after `within` seconds, raise ModelUnavailable and store no
+    reply. `on_event` receives the reply's text as the model generates it, and what tools do. The text that
+    `ending` returns is added to the reply.
 
-    With `settle` the answer's memories are stored before this returns, so that `Reply.memories` has them; a
-    consolidation does not hold the reply up. Raises BadInput, ModelError, or MemoryFault if the database
-    cannot be reached.
+    With `settle` the answer's memories are stored before this returns, so that `Reply.memories` has them; it
+    does not wait for a consolidation. Raises BadInput, ModelError, or MemoryFault if the database cannot be
+    reached.
     """
     request = without_their_links(request)
     if deps.settings.memory and not request.occasion:
@@ -157,8 +156,8 @@ async def _run(
     client: ClientTurn,
     on_event: OnEvent | None,
 ) -> tuple[list[dict[str, Any]], AgentResult]:
-    """Run the agent over a prompt that fits the model's window. Where the server says that it does not, ask
-    again with less, unless something was shown."""
+    """Run the agent with a prompt that fits the model's window. If the server says that it is too long, ask
+    again with a shorter one, unless a part of the reply was shown."""
     chosen, shown = deps.model, list[TextWritten]()
     narrow = built.prompt.narrow
     offered = [tool for tool in TOOLS if not narrow or tool.name in NARROW_TOOLS]
@@ -174,7 +173,7 @@ async def _run(
         room = fit.room(beside) if fit else None
         messages = messages_of(fitted(built.prompt, room))
         if room is not None:
-            note(room=room)  # a replay fits the prompt into the same
+            note(room=room)  # a replay uses the same limit
         try:
             follow = tell if on_event else None
             return messages, await run_agent(
@@ -186,14 +185,15 @@ async def _run(
                 raise
             refused.fit.refused(size_of(messages), refused)
             if chosen.fallback and refused.fit is chosen.fallback.fit:
-                chosen = chosen.fallback  # the first does not answer
+                chosen = chosen.fallback  # the first model failed
             tools.searches.clear()  # what was found is not in the next prompt
             tools.lists.clear()
     raise AssertionError("the last attempt returns or raises")
 
 
 async def _store(deps: TurnDependencies, answered: _Answered, trace: str) -> Stored:
-    """Store the answer. No time limit ends this: who is told of none may ask again what has been stored."""
+    """Store the answer. Not subject to the timeout: a caller told "no reply" would retry a turn that was
+    stored."""
     received, built, tools, result, forget = answered
     if received.request.occasion and not result.answer.message:
         return Stored()
@@ -209,7 +209,7 @@ async def _store(deps: TurnDependencies, answered: _Answered, trace: str) -> Sto
 async def _settled(
     deps: TurnDependencies, job: Job, until: float | None, on_event: OnEvent | None
 ) -> Sequence[Decision]:
-    """Store the answer's memories now. What is not done when the time is over goes on in the background."""
+    """Store the answer's memories now. What is not done at the time `until` goes on in the background."""
     with suppress(TimeoutError):
         async with asyncio.timeout_at(until):
             decisions = await deps.worker.run_claimed(job)
@@ -242,12 +242,12 @@ def _reply(
 
 
 def _nobody(_: StreamEvent) -> None:
-    """Nobody follows the turn."""
+    """Ignore the event: nobody listens."""
 
 
 async def receive(deps: TurnDependencies, request: TurnRequest) -> ReceivedMessage:
-    """Store the message, unless the transcript has it already, and follow a history that the client keeps.
-    Nothing is stored for an anonymous turn, and without memory each turn is one."""
+    """Store the message, unless the transcript has it already, and apply the changes in the client's history.
+    Nothing is stored in an anonymous turn; without memory every turn is anonymous."""
     if not deps.settings.memory:
         request = replace(request, user=None, author=request.speaker)
     elif not request.unkept:  # else `Companion` has put the label into `author` already
@@ -273,8 +273,8 @@ async def receive(deps: TurnDependencies, request: TurnRequest) -> ReceivedMessa
 
 
 async def _with_our_calls(deps: TurnDependencies, received: ReceivedMessage) -> ReceivedMessage:
-    """Return the message with the calls of our tools in the turns that ended in the client's calls, where it
-    sends their results."""
+    """If the client sends results of its tools, add the calls of our tools from the turns that asked for
+    those results."""
     client = received.request.client
     if (
         client is None

@@ -248,7 +248,7 @@ def of_a_class(basket: Basket) -> str:
     [
         ([of_a_class], "of_a_class cannot be called by a model: Unable to generate"),
         ([untyped], "untyped must say what town is"),
-        ([silent], "silent says nothing"),
+        ([silent], "silent has no docstring"),
         ([many], "many must say what towns is"),
         ([unknown], "the types of unknown cannot be read"),
         ([get_weather, get_weather], "two have the name 'get_weather'"),

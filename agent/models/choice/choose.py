@@ -35,9 +35,9 @@ from memory.process.breaker import Breaker
 
 MANY = 1_000_000
 SLOTS: WeakKeyDictionary[openai.AsyncOpenAI, Slots] = WeakKeyDictionary()
-"""Those of each open client, which all models of one server share."""
+"""The slots of each open client, shared by all models of its server."""
 LOCAL_ANSWER_TOKENS, LOCAL_CONSOLIDATE_TOKENS = 1_000, 1_500
-"""Of an answer on this machine, where settings say nothing: small models may write without an end."""
+"""Tokens of an answer on this machine, unless settings limit it: small models may write without end."""
 
 
 @dataclass(frozen=True)
@@ -49,30 +49,30 @@ class ChosenModel:
     settings: ModelSettings
     breaker: Breaker
     source: Settings
-    """What names it and its server."""
+    """The settings that name the model and its server."""
     schema_beside_tools: bool = False
-    """Whether a schema goes with calls that offer tools, too."""
+    """Whether calls that offer tools also request a schema."""
     bounded: bool = False
     """Whether the server enforces the bounds of a schema."""
     client: openai.AsyncOpenAI | None = None
     brought: bool = False
-    """Whether the program brought it."""
+    """Whether it is a model object that the program passed."""
     fit: Fit | None = None
-    """What is known of the server's window."""
+    """What was learned about the server, such as its window."""
     retries: int = 0
-    """How often a call that failed is made again."""
+    """How often a failed call is retried."""
     fallback: "ChosenModel | None" = None
-    """Asked where this one does not answer; see `agent/models/choice/fallback.py`."""
+    """The second model, for when this one does not answer; see `agent/models/choice/fallback.py`."""
 
     @property
     def sees(self) -> bool:
-        """Whether it may be shown images, as far as that is known."""
+        """Whether it may get images, as far as that is known."""
         return self.fit.sees if self.fit else bool(self.source.images)
 
     @property
     def takes_pictures(self) -> bool:
-        """Whether it is known to see, so that what a client sends is shown to it: by the settings, or as a
-        server on this machine says."""
+        """Whether the model is known to see images, from the settings or from a server on this machine. Only
+        then does it get a client's images."""
         return sees_images(self.source) or (self.sees and is_local(self.source))
 
     async def close(self) -> None:
@@ -109,8 +109,8 @@ def choose_model(
     *,
     consolidates: bool = False,
 ) -> ChosenModel:
-    """Return the model that the settings name, for answers or for consolidation. `client` is one that is open
-    for the same server. Raises SettingsError."""
+    """Return the model that the settings name, for answers or for consolidation. `client` is an open one of
+    the same server. Raises SettingsError."""
     keep_traces_here()
     breaker = breaker or Breaker("model")
     if settings.offline:
@@ -121,7 +121,7 @@ def choose_model(
     limit = _limit(settings, consolidates)
     calls = ModelSettings(
         max_tokens=limit,
-        # the companion must not depend on data that a provider stores
+        # the companion does not depend on data that a provider stores
         store=False if provider.stores or api == "responses" else None,
         include_usage=True if provider.counts_streams else None,
         extra_args=_json_object_format(settings),
@@ -174,7 +174,7 @@ def _opened(settings: Settings) -> openai.AsyncOpenAI:
 
 
 def _limit(settings: Settings, consolidates: bool) -> int | None:
-    """Return how many tokens an answer may have; None where the model is to end it."""
+    """Return how many tokens an answer may have; None for no limit."""
     limit = None if consolidates else settings.answer_tokens
     if limit is None and is_local(settings):
         limit = LOCAL_CONSOLIDATE_TOKENS if consolidates else LOCAL_ANSWER_TOKENS

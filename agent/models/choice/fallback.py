@@ -1,7 +1,7 @@
-"""Decide on retries of a model call, and on the second model, which answers where the first does not.
+"""Decide on retries of a model call, and on the change to the second model if the first does not answer.
 
-A turn that has changed over stays with the second, so that a silent server is not waited for twice. The next
-turn asks the first again, unless its breaker is open.
+A turn that has changed over stays with the second model, so that it does not wait twice for a silent server.
+The next turn asks the first again, unless its breaker is open.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 8.0
-"""Seconds between tries."""
+"""Seconds before the first retry, and at most before a later one."""
 
 
 class ChangedOver(ExplainedFailure):
@@ -29,8 +29,7 @@ class ChangedOver(ExplainedFailure):
 
 
 def tries_again(chosen: "ChosenModel", error: Exception, tries: int) -> bool:
-    """Return whether a model is asked once more after so many tries. A server that the breaker leaves alone
-    is not."""
+    """Return whether the model is asked once more after so many `tries`. Not if its breaker is open."""
     return tries <= chosen.retries and chosen.breaker.state == "closed" and worth_waiting(error)
 
 
@@ -40,8 +39,8 @@ def pause_before(error: Exception, tries: int) -> float:
 
 
 def changes_over(chosen: "ChosenModel", error: Exception) -> bool:
-    """Return whether the second model is asked after the last try of the first: its server is left alone,
-    wants money, or does not answer. A request that it refuses is refused."""
+    """Return whether the second model is asked after the last try of the first: if the breaker is open, or
+    the server wants money or does not answer. Not if the server refuses the request."""
     if chosen.fallback is None:
         return False
     if isinstance(error, ChangedOver) or isinstance(error.__cause__, CircuitOpen):
@@ -52,8 +51,8 @@ def changes_over(chosen: "ChosenModel", error: Exception) -> bool:
 
 
 def both_failed(first: "ChosenModel", error: Exception, then: Exception) -> Exception:
-    """Return a failure that says in one line why neither the first model nor the second answers."""
-    if isinstance(error, ChangedOver):  # the recorded failure says both
+    """Return a failure whose one line explains why both the first and the second model failed."""
+    if isinstance(error, ChangedOver):  # the recorded failure has both reasons
         return then
     assert first.fallback is not None
     explained = _explained(first.fallback, then)
@@ -70,7 +69,7 @@ def _explained(chosen: "ChosenModel", error: Exception) -> ModelError:
 
 
 def without_provider_state(items: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the items of a turn without what their provider alone wants back: reasoning, signatures, ids."""
+    """Return the items of a turn without the data of their provider: reasoning, signatures, ids."""
     return [
         {name: value for name, value in item.items() if name not in ("id", "provider_data")}
         for item in items

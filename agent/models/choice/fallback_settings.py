@@ -15,12 +15,12 @@ _OF_THE_SERVER = (
     "answer_tokens",
     "context_tokens",
 )
-"""What the settings say of the first model's server, and of no other."""
+"""Settings that hold only for the first model's server."""
 
 
 @cache
 def _settings_of(model: str, key: str = Settings.key_variable) -> type[Settings]:
-    """Return settings whose errors name these variables. Made when a second model is set: it takes 15 ms."""
+    """Return a settings class whose errors name these variables. To make it takes 15 ms."""
 
     class SecondSettings(Settings):
         model_variable = model
@@ -30,8 +30,9 @@ def _settings_of(model: str, key: str = Settings.key_variable) -> type[Settings]
 
 
 def fallback_settings(settings: Settings, *, brought: bool = False) -> Settings | None:
-    """Return the settings with the second model as the model; None if there is none, as behind the stand-in,
-    unless the first is `brought`. The first server's key goes to no other server."""
+    """Return the settings with the second model as the model; None without a second model. The stand-in has
+    none, unless the program passed its own first model (`brought`). The first server's key goes to no other
+    server."""
     if settings.fallback_model is None or (settings.offline and not brought):
         return None
     name, base_url, provider = ModelAddress.parse(settings.fallback_model)
@@ -49,6 +50,6 @@ def fallback_settings(settings: Settings, *, brought: bool = False) -> Settings 
 
 
 def asked_elsewhere(settings: Settings) -> list[Settings]:
-    """Return the settings of each model that is not from a file of this machine and not the stand-in."""
+    """Return the settings of each model that is neither a file on this machine nor the stand-in."""
     asked = [settings, second] if (second := fallback_settings(settings)) else [settings]
     return [one for one in asked if not (one.offline or one.model_file)]

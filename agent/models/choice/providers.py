@@ -1,16 +1,16 @@
-"""What servers of models expect of a request, as their documentation and trackers had it on 24 November 2026.
+"""What model servers expect of a request, by their documentation and trackers on 24 November 2026.
 
 OpenAI      platform.openai.com/docs/api-reference: a JSON schema binds the answer and leaves tool calls alone
-Mistral     docs.mistral.ai/api: enforces a schema; ids of calls are nine letters and digits; no person may
-            speak after a tool's result (zed-industries/zed/issues/37021, August 2025); answers 422 to
-            a field it does not know, as `store` and `stream_options.include_usage`
+Mistral     docs.mistral.ai/api: enforces a schema; ids of calls are nine letters and digits; no user's
+            message may follow a tool's result (zed-industries/zed/issues/37021, August 2025); answers 422 to
+            an unknown field, such as `store` and `stream_options.include_usage`
             (github.com/openai/openai-agents-python/issues/442)
 Ollama      docs.ollama.com/api/openai-compatibility: lists the fields it takes, and ignores a key. Enforces
-            a schema, also beside tools, and then calls none (ollama/ollama/issues/13750, January 2026)
+            a schema; if a request has tools too, it calls none (ollama/ollama/issues/13750, January 2026)
 vLLM        docs.vllm.ai, "OpenAI-Compatible Server": ignores fields it does not know. Enforces a schema,
             and then calls no tools (vllm-project/vllm/issues/39929, April 2026)
-llama.cpp   github.com/ggml-org/llama.cpp, tools/server: enforces a schema with most chat templates; beside
-            tools, one of the two gives way (issues/11847, February 2025)
+llama.cpp   github.com/ggml-org/llama.cpp, tools/server: enforces a schema with most chat templates; with
+            tools, it ignores one of the two (issues/11847, February 2025)
 LM Studio   lmstudio.ai/docs/developer/openai-compat: refuses `json_object`, enforces a JSON schema
 OpenRouter  openrouter.ai/docs/api-reference/overview: structured output depends on the model
 
@@ -27,33 +27,34 @@ from agent.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """What one kind of server takes."""
+    """What one kind of server accepts."""
 
     base_url: str | None
-    """Where it is, unless OPENAI_BASE_URL says otherwise; None for OpenAI."""
+    """Its URL, unless OPENAI_BASE_URL says otherwise; None for OpenAI."""
     api: Literal["responses", "chat"] = "chat"
     structured: Literal["schema", "object", "none"] = "none"
-    """What makes it write JSON; a schema where it enforces one."""
+    """How it is made to write JSON; `schema` if it enforces one."""
     calls_tools_under_schema: bool = False
-    """Whether it still calls tools where a request has a schema too."""
+    """Whether it still calls tools if a request also has a schema."""
     stores: bool = False
-    """Whether a chat completion may say `store`. The Responses API has that field everywhere."""
+    """Whether a chat completion may have the field `store`. The Responses API has that field everywhere."""
     counts_streams: bool = True
     """Whether a stream may be asked for its number of tokens."""
     needs_key: bool = False
     local: bool = False
-    """Whether a person's own machine does the work. It writes until its window is full, so the tokens of an
-    answer are limited, and its grammar enforces the bounds of a schema, which OpenAI's strict mode does not
-    list (platform.openai.com/docs/guides/structured-outputs, 24 November 2026)."""
+    """Whether it runs on the person's own machine. Such a server writes until its window is full, so the
+    tokens of an answer are limited. Its grammar enforces the bounds of a schema. OpenAI's strict mode does
+    not list bounds (platform.openai.com/docs/guides/structured-outputs, 24 November 2026)."""
     slots: int = 0
-    """How many requests it works on at once, unless it says more; 0 is any number. llama.cpp tells it in
-    `/props`; Ollama has `OLLAMA_NUM_PARALLEL`, LM Studio queues (their documentation, 24 November 2026)."""
+    """How many requests it works on at once, unless it reports another number; 0 is any number. llama.cpp
+    reports it in `/props`; Ollama has `OLLAMA_NUM_PARALLEL`, LM Studio queues (their documentation, 24
+    November 2026)."""
     limit_name: str = "max_tokens"
-    """What chat completions call the limit of tokens. OpenAI's reasoning models refuse the older name."""
+    """The field for the limit of tokens. OpenAI's reasoning models refuse the older name."""
     people_after_tools: bool = True
-    """Whether a message of a person may follow the result of a tool."""
+    """Whether a user's message may follow the result of a tool."""
     short_ids: bool = False
-    """Whether a call's id is nine letters and digits. A server that says so is asked so, too."""
+    """Whether a call's id must be nine letters and digits. Other servers may demand that in errors."""
 
 
 PROVIDERS = MappingProxyType(
@@ -86,7 +87,7 @@ _OTHER = Provider(None)
 
 
 def provider_of(settings: Settings) -> Provider:
-    """Return the provider that the settings name, or the one whose host or local port the base URL has."""
+    """Return the provider that the settings name, or the one with the host or local port of the base URL."""
     if settings.model_file:
         return PROVIDERS["llamacpp"]
     if settings.provider or settings.openai_base_url is None:
@@ -100,15 +101,15 @@ def provider_of(settings: Settings) -> Provider:
 
 
 def base_url_of(settings: Settings) -> str | None:
-    """Return the server's base URL; None for OpenAI's own, and for a file, which is served where it may."""
+    """Return the server's base URL; None for OpenAI's own, and for a model file."""
     if settings.model_file:
         return None
     return settings.openai_base_url or provider_of(settings).base_url
 
 
 def is_local(settings: Settings) -> bool:
-    """Return whether this machine does the model's work: a provider that is made for it, or an unknown server
-    here. vLLM is one where it runs here."""
+    """Return whether this machine does the model's work: a local provider, or an unknown server or vLLM at a
+    local address."""
     provider = provider_of(settings)
     host = urlsplit(base_url_of(settings) or "").hostname
     here = host in ("127.0.0.1", "localhost", "::1")
@@ -118,7 +119,7 @@ def is_local(settings: Settings) -> bool:
 
 
 def reports_its_limits(settings: Settings) -> bool:
-    """Return whether the server is of a kind that tells its window, and how many slots it has."""
+    """Return whether this kind of server reports its window and its number of slots."""
     provider = provider_of(settings)
     return provider.slots > 0 or (provider is PROVIDERS["vllm"] and is_local(settings))
 
@@ -128,20 +129,20 @@ def api_of(settings: Settings) -> Literal["responses", "chat"]:
 
 
 def sees_images(settings: Settings) -> bool:
-    """Return whether the model may be shown images. Unset, OpenAI's own models may."""
+    """Return whether the model gets images. If unset, only OpenAI's own models do."""
     if settings.images is None:
         return not settings.offline and provider_of(settings) is PROVIDERS["openai"]
     return settings.images and not settings.offline
 
 
 def may_see(settings: Settings) -> bool:
-    """Return whether a model may be tried with images that it can do without. Unset, all but those on this
-    machine, which often take no notice of them; a server elsewhere refuses what it cannot take."""
+    """Return whether optional images may be tried on the model. If unset, all models but those on this
+    machine, which often ignore images; other servers refuse what they cannot take."""
     return not is_local(settings) if settings.images is None else settings.images
 
 
 def takes_others(settings: Settings) -> bool:
-    """Return whether parameters that OpenAI does not have are sent on, as servers of models have many."""
+    """Return whether parameters that OpenAI does not have are passed on, since other servers have many."""
     return api_of(settings) == "chat" and provider_of(settings) is not PROVIDERS["openai"]
 
 
@@ -150,5 +151,5 @@ def structured_of(settings: Settings) -> Literal["schema", "object", "none"]:
 
 
 def schema_beside_tools(settings: Settings) -> bool:
-    """Return whether a schema may go with a call that offers tools; whoever sets `schema` says so."""
+    """Return whether a call that offers tools may request a schema, too; the setting `schema` allows it."""
     return settings.structured == "schema" or provider_of(settings).calls_tools_under_schema

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from agent.models.choice.choose import ChosenModel
 
 ABOUT_SECONDS = 2.0
-"""For what a server tells of itself, before the first turn."""
+"""Seconds for asking a server about itself, before the first turn."""
 
 
 @dataclass
@@ -50,14 +50,14 @@ class Models:
 
     @property
     def consolidates(self) -> bool:
-        """Return whether a model consolidates conversations. A model from the caller does so only if
-        asked."""
+        """Return whether a model consolidates conversations. The caller's own model does so only if the
+        settings say so."""
         usual = "model" if self.brought is None or self.brought_for_consolidation is not None else "plain"
         return self.has_consolidation_model and (self.settings.consolidate or usual) == "model"
 
     @property
     def judges(self) -> bool:
-        """Return whether a model rules on facts. Where none consolidates, only if asked."""
+        """Return whether a model rules on facts. If none consolidates, only if the settings say so."""
         asked = "judge" in self.settings.model_fields_set
         return self.settings.judge and (self.consolidates or (asked and self.has_consolidation_model))
 
@@ -70,7 +70,7 @@ class Models:
         return self._with_fallback(choose_model(self.settings, self.breaker))
 
     def _with_fallback(self, first: "ChosenModel", *, consolidates: bool = False) -> "ChosenModel":
-        """Return the model with the second one that the settings name behind it. Raises SettingsError."""
+        """Return the model with the settings' second one as its fallback. Raises SettingsError."""
         from agent.models.choice.choose import choose_model
 
         settings = fallback_settings(self.settings, brought=first.brought)
@@ -79,7 +79,7 @@ class Models:
         shared = self._answering and self._answering.fallback
         client = shared.client if shared else None
         second = choose_model(settings, self.fallback_breaker, client, consolidates=consolidates)
-        if second.name == first.name:  # the trace tells them apart
+        if second.name == first.name:  # so that the trace distinguishes them
             where = urlsplit(base_url_of(settings) or "").netloc.rpartition("@")[2]
             second = replace(second, name=f"{second.name}@{where or 'openai'}")
         return replace(first, fallback=second)
@@ -93,8 +93,8 @@ class Models:
         return self._answering
 
     async def named(self, model: "str | Model", settings: Settings) -> "ChosenModel":
-        """Return another model for one turn: of this name at the same server, or the caller's object. Raises
-        BadInput."""
+        """Return another model for one turn: one of this name at the same server, or the caller's object.
+        Raises BadInput."""
         answering = await self.answering()
         from agent.models.choice.choose import brought_model, choose_model
 
@@ -126,14 +126,14 @@ class Models:
 
     @property
     def consolidation_settings(self) -> Settings:
-        """Return the settings with the model for consolidation as the model; a file serves for both."""
+        """Return the settings with the consolidation model as the model. A model file serves for both."""
         if self.settings.model_file:
             return self.settings
         model = self.settings.consolidate_model or self.settings.model
         return self.settings.model_copy(update={"model": model})
 
     async def close(self) -> None:
-        if self._answering is not None:  # its client is the other one's too
+        if self._answering is not None:  # the consolidating model shares its client
             await self._answering.close()
 
     async def judge(self, doubts: Sequence[Doubt]) -> list[bool]:
@@ -145,7 +145,7 @@ class Models:
 
 
 async def _ask_about(chosen: "ChosenModel", settings: Settings) -> None:
-    """Ask a server on this machine for its window and slots, where it is of a kind that tells them."""
+    """Ask a server on this machine for its window and slots, if its kind reports them."""
     if chosen.client is None or not reports_its_limits(settings):
         return
     import openai
@@ -154,7 +154,7 @@ async def _ask_about(chosen: "ChosenModel", settings: Settings) -> None:
     from agent.models.choice.choose import SLOTS
     from agent.models.wire.about import ask_about
 
-    with suppress(openai.OpenAIError, AgentsException):  # it is told where it is asked something
+    with suppress(openai.OpenAIError, AgentsException):  # the first call will report the failure
         about = await ask_about(chosen.client, chosen.name, ABOUT_SECONDS)
         if chosen.fit:
             chosen.fit.learn(about.window, about.tools, sees=about.sees and settings.images is None)

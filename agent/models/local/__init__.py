@@ -1,1 +1,1 @@
-"""A model from a file on this machine: `server.py` starts llama.cpp as a child process, `child.py`."""
+"""Run a model from a file on this machine, in a child process with llama.cpp."""

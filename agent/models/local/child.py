@@ -1,7 +1,7 @@
-"""Serve the model of one file by llama.cpp, until the parent ends. Run as a script.
+"""Serve one model file with llama.cpp, until the parent ends. Run as a script.
 
-What to serve is a line of JSON on stdin; the answer, once it listens, is one on stdout. stdin ends with the
-parent, however that ends.
+The parent writes one line of JSON to stdin: what to serve. Once the server listens, the child writes one line
+of JSON to stdout: its URL. stdin closes whenever and however the parent ends.
 """
 
 import json
@@ -20,7 +20,7 @@ def main() -> None:
     server = _serve(asked)
     print(json.dumps({"url": server.listening_address}), file=told, flush=True)
     parent = os.getppid()
-    while os.getppid() == parent:  # others that the parent started may hold our stdin open
+    while os.getppid() == parent:  # other children of the parent may keep our stdin open
         time.sleep(1)
     os._exit(0)
 

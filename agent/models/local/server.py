@@ -1,4 +1,4 @@
-"""Runs llama.cpp as a child process that serves one file, from the first call on."""
+"""Run llama.cpp as a child process that serves one model file, started by the first call."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ WINDOW = 8192
 SLOTS = 1
 END_SECONDS = 5.0
 TRIED_TOKENS = 8
-"""So many are written at the start, to see how fast it is."""
+"""Tokens generated at the start, to measure the speed."""
 
 
 class NotStarted(AgentsException):
@@ -37,19 +37,19 @@ class NotStarted(AgentsException):
 
 
 class LocalServer:
-    """The child process and where it listens."""
+    """The child process and its address."""
 
     def __init__(self, file: Path, window: int | None, slots: int | None) -> None:
         self._window, self._slots = window or WINDOW, slots or SLOTS
         self.key = secrets.token_urlsafe(16)
-        """Nobody else on this machine may use the model."""
+        """The API key, so that nobody else on this machine can use the model."""
         self._file = file
         self._child: Process | None = None
         self._starting: asyncio.Task[str] | None = None
 
     async def url(self) -> str:
-        """Return its base URL, once it serves the model; started if it does not run. A start goes on where
-        whoever asked has gone. Raises NotStarted."""
+        """Return its base URL once it serves the model; start it if it does not run. The start goes on if the
+        caller is cancelled. Raises NotStarted."""
         if self._starting is None or (self._starting.done() and not self._running):
             self._starting = asyncio.create_task(self._start())
             self._starting.add_done_callback(_retrieved)
@@ -63,7 +63,7 @@ class LocalServer:
 
     @property
     def _running(self) -> bool:
-        """Whether its output is open: that ends with the process, whose exit is noticed later."""
+        """Whether the process runs, judged by its output, which closes before the exit is noticed."""
         return self._child is not None and self._child.stdout is not None and not self._child.stdout.at_eof()
 
     async def _start(self) -> str:
@@ -99,7 +99,7 @@ class LocalServer:
         return self._file.name, f"signal {-code}" if code and code < 0 else f"exit {code}"
 
     async def _told(self, process: Process) -> str | None:
-        """Tell the child what to serve, and return its address; None if it ended before."""
+        """Tell the child what to serve, and return its address; None if the child ended first."""
         assert process.stdin is not None
         assert process.stdout is not None
         asked = {
@@ -117,7 +117,7 @@ class LocalServer:
         return str(json.loads(line)["url"]) if line else None
 
     async def _introduce(self, url: str, took: float) -> None:
-        """Log what is served: whether its template takes tools, and how fast it writes."""
+        """Log the model's window, whether its template takes tools, and its speed."""
         try:
             async with openai.AsyncOpenAI(api_key=self.key, base_url=f"{url}/v1", max_retries=0) as client:
                 about = await ask_about(client, self._file.stem, 60.0)
@@ -173,8 +173,8 @@ class LocalClient(openai.AsyncOpenAI):
 
 
 def threads() -> int:
-    """Return how many threads compute: on few or busy cores one is faster than more, which wait for each
-    other."""
+    """Return the number of computing threads. On few or busy cores one thread is faster than several that
+    wait for each other."""
     cores = os.cpu_count() or 1
     busy = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     return max(1, int(cores - busy) // 2) if cores > 2 else 1
@@ -189,7 +189,7 @@ def _packages() -> str:
 
 
 def _reason(errors: bytes, code: int | None) -> str:
-    """Return the first line in which llama.cpp says what is wrong, without its clock, or the last line."""
+    """Return llama.cpp's first line with an error, without its timestamp; else its last line."""
     lines = [line.strip() for line in errors.decode(errors="replace").splitlines() if line.strip()]
     wrong = [line.split(" E ", 1)[1] for line in lines if " E " in line]
     return (wrong or lines[-1:] or [f"it ended with {code} and no reason"])[0][:300]

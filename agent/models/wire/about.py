@@ -1,4 +1,4 @@
-"""What a server tells of itself: its models, the window, its slots, and whether its template takes tools."""
+"""Ask a server about itself: its models, window and slots, and whether its template takes tools."""
 
 import json
 from collections.abc import Mapping
@@ -11,23 +11,23 @@ import openai
 NARROW = 3_000
 """Tokens of a window below which the short prompt is used: all rules and tools take some 1,300."""
 _WINDOWS = ("max_model_len", "loaded_context_length", "context_length", "context_window", "n_ctx")
-"""What vLLM, LM Studio, OpenRouter, Groq and llama.cpp call it (their documentation, 24 November 2026)."""
+"""The field at vLLM, LM Studio, OpenRouter, Groq and llama.cpp (documentation, 24 November 2026)."""
 
 
 @dataclass(frozen=True, slots=True)
 class About:
     models: tuple[str, ...] = ()
-    """The names that it lists."""
+    """Names of the models that it lists."""
     listed: bool = True
-    """Whether the model is among them, or the server has but one and takes any name."""
+    """Whether the model is among them, or the server has only one and accepts any name."""
     window: int | None = None
     slots: int | None = None
     tools: bool | None = None
     sees: bool = False
-    """Whether it says that its model sees images."""
+    """Whether it reports that its model sees images."""
 
     def __str__(self) -> str:
-        """Return what is known, for a line of `hachi doctor`."""
+        """Return the window, the slots and a lack of tools, for a line of `hachi doctor`."""
         slots = f"{self.slots} slot{'' if self.slots == 1 else 's'}" if self.slots else ""
         tools = "its template takes no tools" if self.tools is False else ""
         return ", ".join(filter(None, (_window_line(self.window) if self.window else "", slots, tools)))
@@ -56,7 +56,7 @@ async def ask_about(client: openai.AsyncOpenAI, model: str, seconds: float) -> A
 
 
 def _is(listed: str, model: str) -> bool:
-    """Return whether a model is listed by this name, as Ollama (`:latest`) and Gemini (`models/…`) do."""
+    """Return whether a listed name is this model; Ollama adds `:latest`, and Gemini `models/…`."""
     return listed in (model, f"{model}:latest") or listed.endswith(f"/{model}")
 
 

@@ -1,4 +1,4 @@
-"""The tool calls of an answer, out of the pieces in which servers write them."""
+"""Join the pieces in which servers send the tool calls of an answer."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,13 +25,13 @@ class _Call:
 
 
 class CallsInPieces:
-    """Tells calls apart by id and name, not by index alone: servers repeat each of them."""
+    """The calls so far, distinguished by id, name and index, since servers repeat each of these."""
 
     def __init__(self) -> None:
         self._calls: list[_Call] = []
 
     def add(self, pieces: Any, legacy: Any = None) -> None:
-        """Take in `tool_calls` of a message or a piece of one, and its older form `function_call`."""
+        """Add the `tool_calls` of a message or of a piece of one, or the older form `function_call`."""
         pieces, before = pieces if isinstance(pieces, list) else [pieces], tuple(self._calls)
         for piece in [*pieces, legacy and {"function": legacy}]:
             if isinstance(piece, Mapping):
@@ -49,17 +49,17 @@ class CallsInPieces:
                 (one.index, one.id, one.name, one.written) == (call.index, id, name, written)
                 for one in before
             ):
-                return  # told once more, at the end
+                return  # some servers repeat the whole call at the end
             self._calls.append(call)
         elif name and not call.written and call.name != name:
-            call.name += name  # in pieces, too
+            call.name += name  # the name may come in pieces, too
         call.id = call.id or id
         call.pieces.append(written)
         call.extra = merged(call.extra, wanted_back(piece))
 
     def _continued(self, index: Any, id: str, name: str, written: str) -> _Call | None:
-        """Return the call that a piece goes on with; None if it begins one. Only a piece with a name begins
-        one: some servers give each piece an id of its own."""
+        """Return the call that a piece continues; None if it begins one. Only a piece with a name begins a
+        call, as some servers give each piece its own id."""
         calls = self._calls
         matching = [one for one in calls if id and one.id == id] or [o for o in calls if o.index == index]
         matching = matching or ([] if name else calls)
@@ -67,7 +67,7 @@ class CallsInPieces:
             return matching[-1] if matching else None
         before = matching[-1]
         if index is not None and before.index not in (None, index):
-            return None  # another call, by an id that was used before
+            return None  # another call with an id that was used before
         another_id, same_name = bool(id and before.id and id != before.id), name == before.name
         if _is_object(before.written):
             return before if same_name and not another_id and not written.strip() else None
@@ -77,8 +77,8 @@ class CallsInPieces:
         return before if same_name or (not before.written and index is not None) else None
 
     def made(self) -> Iterator[Json]:
-        """Yield each call with its id, name and arguments. Arguments that are several objects are as many
-        calls; of such as were written anew with each piece the last is meant."""
+        """Yield each call with its id, name and arguments. Arguments that are several objects become as many
+        calls. If each piece repeats the arguments, the last piece counts."""
         for call in self._calls:
             if not call.name:
                 continue
@@ -110,7 +110,7 @@ def _is_object(text: str) -> bool:
 
 
 def _as_text(arguments: Any) -> str:
-    """Return arguments of any type as JSON text; what was written as JSON twice, once."""
+    """Return arguments of any type as JSON text. JSON inside a JSON string is unwrapped."""
     if arguments is None:
         return ""
     if not isinstance(arguments, str):

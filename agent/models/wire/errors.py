@@ -1,4 +1,4 @@
-"""What a server says about a fault, in whichever form its error body has."""
+"""Read what a server says about a fault, whatever form its error body has."""
 
 import json
 import re
@@ -20,7 +20,7 @@ _BEYOND = re.compile(
     r"|reduc|shorten|overflow|range of",
     re.I,
 )
-"""A refusal for length has a word of both, whoever serves the model."""
+"""A refusal for length matches both `_SIZE` and `_BEYOND`, whichever server sends it."""
 _LONG = re.compile(r"context|too (?:long|large)")
 _TAGS = re.compile(r"<(style|script|head)\b.*?</\1>|<[^>]*>", re.I | re.S)
 _MESSAGES = ("message", "msg", "detail", "error_description", "title", "errors", "error", "text")
@@ -28,21 +28,21 @@ _CODES = ("code", "type", "status", "reason")
 
 
 class TooLong(openai.BadRequestError):
-    """A server refuses a request for its length, with whichever status."""
+    """A server refuses a request because of its length, with any status."""
 
     def __init__(self, error: openai.APIStatusError, fit: Any = None) -> None:
-        """`fit` is what was learned of the server that refuses."""
+        """`fit` is what was learned about the server that refuses."""
         self.fit = fit
         refused = httpx2.Response(400, headers=error.response.headers, request=error.request)
         super().__init__(server_words(error), response=refused, body=error.body)
         numbers = sorted({int(number.replace(",", "")) for number in _NUMBER.findall(self.message)})
         self.share = numbers[-2] / numbers[-1] if len(numbers) > 1 else None
-        """Which part of the request the server takes, as far as it says: the two greatest numbers are what
-        it takes and what it was asked."""
+        """The share of the request that the server takes, if it says so: the two greatest numbers in its
+        message are what it takes and what was sent."""
 
 
 class ServerError(Exception):
-    """An error that came as the body of an answer, or in mid-stream."""
+    """An error in the body of an answer, or in mid-stream."""
 
     def __init__(self, body: Any) -> None:
         super().__init__(words_of(body) or "the server reported an error without a reason")
@@ -51,7 +51,7 @@ class ServerError(Exception):
 
 
 def too_long_in(error: BaseException | None) -> TooLong | None:
-    """Return the refusal for length that an error comes from."""
+    """Return the refusal for length that caused an error; None if there is none."""
     passed = set[int]()  # an error of a program's own model may be its own cause
     while error is not None and not isinstance(error, TooLong) and id(error) not in passed:
         passed.add(id(error))
@@ -74,19 +74,19 @@ def words_of(body: Any) -> str:
     ]
     words = next(filter(None, [*inner, *(words_of(body.get(name)) for name in _MESSAGES)]), "")
     metadata = body.get("metadata")
-    raw = words_of(metadata.get("raw")) if isinstance(metadata, Mapping) else ""  # what stands behind a proxy
+    raw = words_of(metadata.get("raw")) if isinstance(metadata, Mapping) else ""  # the server behind a proxy
     where = body.get("loc")
     named = ".".join(map(str, where)) + ": " if isinstance(where, list) and where else ""
     return named + (f"{words}: {raw}" if raw and raw not in words else words)
 
 
 def server_words(error: openai.APIStatusError) -> str:
-    """Return what the server said with a status."""
+    """Return the server's message in an error with a status."""
     return words_of(error.body) or error.message.removeprefix(f"Error code: {error.status_code} - ")
 
 
 def _unpacked(text: str) -> str:
-    """Return the message in a text that is JSON itself, as behind a proxy."""
+    """Return the message in a text that is JSON or HTML, as a proxy sends it."""
     if text.startswith("<"):  # a page
         return " ".join(_TAGS.sub(" ", text).split())
     if not text.startswith(("{", "[")):
@@ -119,8 +119,8 @@ def codes_of(body: Any) -> str:
 
 
 def no_money(error: openai.APIStatusError) -> bool:
-    """Return whether a server refuses until its bill is paid, so that waiting is in vain. One that says how
-    long to wait is paid."""
+    """Return whether a server refuses until its bill is paid, so that waiting is useless. Not if it says how
+    long to wait."""
     if error.status_code not in (403, 429):
         return error.status_code == 402
     words = server_words(error)
@@ -129,8 +129,8 @@ def no_money(error: openai.APIStatusError) -> bool:
 
 
 def too_long(error: openai.APIStatusError) -> bool:
-    """Return whether a server refuses a request for its length. A rate is another matter, unless the request
-    alone is beyond it."""
+    """Return whether a server refuses a request because of its length. A rate limit does not count, unless
+    the request alone exceeds it."""
     words = server_words(error)
     if error.status_code == 429:
         rate = _RATE.search(words)

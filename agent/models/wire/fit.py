@@ -1,4 +1,5 @@
-"""Makes a request fit its server: leaves out what it does not take, and limits how long an answer may be."""
+"""Makes a request fit its server, and learns the window from the server. Leaves out fields that the server
+refuses, and limits the length of an answer."""
 
 import logging
 import re
@@ -21,22 +22,22 @@ _NOT_NEEDED = {
     "response_format": "json_schema|grammar|structured output",
     "text": r"text\.format|json_schema",
 }
-"""What a call can do without, and by which words servers refuse it besides its name."""
+"""Fields that a call can do without, and the words by which servers refuse each besides its name."""
 _UNKNOWN = re.compile(r"support|unrecognized|unknown|extra|permitted|requires|enabled", re.I)
 _SHAPES = {
     "long ids of calls": r"tool.?call.?id\b.*(?:length|a-z|must be)|tool_calls\[\d+\]\.id.*too long",
     "messages after results of tools": r"role '?user'? after role '?tool",
     "empty texts": r"content.{0,80}(?:non-?empty|(?:is|be|are) empty)",
 }
-"""What the conversation can do without, and the words by which servers refuse it."""
+"""Shapes of a conversation that can be avoided, and the words by which servers refuse them."""
 _TOOLS = re.compile(r"\btools?\b|function.?call", re.I)
 _OTHER_LIMIT = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 CHARACTERS_A_TOKEN = 3
-"""Fewer than a token of running text has, so that what is reckoned to fit does."""
+"""An estimate, lower than in running text, so that a prompt that is estimated to fit does fit."""
 
 
 class Fit:
-    """What was learned of a model's server, for as long as the process runs."""
+    """What was learned about a model's server while the process runs."""
 
     def __init__(
         self,
@@ -48,17 +49,17 @@ class Fit:
         window: int | None = None,
         sees: bool = True,
     ) -> None:
-        """`limit` is how many tokens an answer may have where a client does not say, under the name that its
-        server knows. With `short_ids` those of calls are nine letters and digits; not all servers
-        take what people say after the results of tools. `window` is how many tokens
-        a request and its answer may have. A model that `sees` none gets no images."""
+        """`limit` is how many tokens an answer may have if a client does not say; `limit_name` is the
+        server's field for it. With `short_ids` the ids of calls are nine letters and digits. Without
+        `people_after_tools` no user's message follows results of tools. `window` is how many tokens a request
+        and its answer may have. Without `sees` the model gets no images."""
         self._limit = limit
         self.limit_name = limit_name
         self._window = window
         self.sees = sees
         self._most: int | None = None
         self._refused: set[str] = set()
-        """Fields and shapes that the server does not take."""
+        """Fields and shapes that the server refuses."""
         self._refused |= {"long ids of calls"} if short_ids else set()
         self._refused |= set() if people_after_tools else {"messages after results of tools"}
         self._thinks = False
@@ -78,28 +79,27 @@ class Fit:
         return self._window is not None and self._window < NARROW
 
     def learn(self, window: int | None, tools: bool | None = None, *, sees: bool = False) -> None:
-        """Note the window that the server tells, where no setting does, that the model sees, and whether its
-        template takes tools. One that does not is asked without them, and with the answer's schema in each
-        call."""
+        """Note what the server reports: its window (a setting goes first), whether the model sees, and
+        whether its template takes tools. Without tools, each call requests the answer's schema."""
         self._window = self._window or window
         self.sees = self.sees or sees
         self._refused |= {"tools"} if tools is False else set()
 
     def room(self, tools: int) -> int | None:
-        """Return how many characters of messages fit beside so many of tools, as far as that is known."""
+        """Return how many characters of messages fit besides `tools` characters of tools; None if unknown."""
         if self._most is not None or self._window is None:
             return self._most
         answer = min(self._limit or self._window // 4, self._most_of(self._window))
         return max(0, (self._window - answer) * CHARACTERS_A_TOKEN - tools)
 
     def refused(self, size: int, error: TooLong) -> None:
-        """Learn that so many characters of messages are too many: by how much, where the server says it, else
-        by half."""
+        """Learn that `size` characters of messages are too many. The new limit follows from the server's
+        figures, or is half."""
         self._most = int(size * (error.share * 0.85 if error.share else 0.5))
 
     def fitted(self, body: dict[str, Any], again: bool = False) -> dict[str, Any]:
-        """Return the body without what its server does not take. The limit is ours doubled where the model
-        thinks, since servers count thoughts, and doubled for a call that is made again."""
+        """Return the body without what its server refuses. Our limit on the answer is doubled if the model
+        thinks, since servers count thoughts, and doubled for a call that is made `again`."""
         fitted = self._fields(body)
         choice = fitted.get("tool_choice")
         if not self.tools or (choice == "none" and "tool_choice" in self._refused):
@@ -117,7 +117,7 @@ class Fit:
         return fitted
 
     def _most_of(self, window: int) -> int:
-        """Return how many tokens of a window an answer may take. Small models write on where they may."""
+        """Return how many tokens of a window an answer may take. Small models use all they may."""
         return window // (6 if self.narrow else 2)
 
     def _fields(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -127,8 +127,8 @@ class Fit:
         return {name: value for name, value in body.items() if name not in without}
 
     def do_without(self, error: openai.APIStatusError, body: dict[str, Any]) -> bool:
-        """Return whether the server has refused what a call can do without, or the shape of it. From now on
-        it is asked without, or in the other shape."""
+        """Return whether the server has refused a field or shape that calls can do without. From now on calls
+        avoid it."""
         words = f"{error.param} {server_words(error)}"
         refused = self._named(words, not words_of(error.body), error.status_code, body)
         if refused is None or refused in self._refused:
@@ -136,11 +136,12 @@ class Fit:
         self._refused.add(refused)
         if refused == self.limit_name:
             self.limit_name = _OTHER_LIMIT[refused]
-        log.warning("the model's server refuses %s; it is asked without from now on", refused)
+        log.warning("the model's server refuses %s; later calls leave that out", refused)
         return True
 
     def _named(self, words: str, wordless: bool, status: int, body: dict[str, Any]) -> str | None:
-        """Return what a refusal is about. One without words is about what no other server gets."""
+        """Return the field or shape that a refusal is about. One without words is about provider data, which
+        only this server gets."""
         for shape, sign in _SHAPES.items():
             if re.search(sign, words, re.I | re.S):
                 return shape
@@ -172,7 +173,7 @@ def _names(words: str, name: str) -> bool:
 
 
 def _joined_with_results(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the messages with what a person says after a tool's result as a part of it."""
+    """Return the messages with each user's message after a tool's result joined to that result."""
     joined = list[dict[str, Any]]()
     for message in messages:
         before = joined[-1] if joined else {"role": ""}

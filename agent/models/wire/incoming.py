@@ -1,7 +1,7 @@
-"""Reads what a server answers, whole or streamed.
+"""Read a server's answer, whole or streamed.
 
-A whole answer is a stream of one piece. So JSON where a stream was asked for is read too, and a stream where
-JSON was.
+A whole answer is read as a stream of one piece. So a server may send JSON where a stream was requested, and
+a stream where JSON was.
 """
 
 import json
@@ -30,13 +30,13 @@ _FINISHES: Mapping[Any, Finish] = {
     **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "model_length", "limit"), "length"),
     **dict.fromkeys(("content_filter", "safety", "recitation", "blocklist", "sensitive"), "content_filter"),
 }
-"""What servers call the end of an answer that is not whole; any other word is an end."""
+"""Servers' words for an answer that was cut off; any other word means a complete answer."""
 _THOUGHTS = ("response.reasoning_text.delta", "response.reasoning_summary_text.delta")
 WITHHELD = "The model's provider withheld the answer (its content filter)."
 
 
 async def pieces(chunks: AsyncIterator[bytes]) -> AsyncGenerator[Json]:
-    """Yield the JSON objects of a body: one whole, one a line, or events of a stream. Others are left out."""
+    """Yield the JSON objects of a body: a single one, one a line, or events of a stream. Skip the rest."""
     whole = begun = event = b""
     async for line in _lines(chunks):
         text = line.strip().removeprefix(b"\xef\xbb\xbf")
@@ -64,7 +64,7 @@ async def pieces(chunks: AsyncIterator[bytes]) -> AsyncGenerator[Json]:
 
 
 async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield the lines. Other signs that end a line, such as U+2028, stand inside of JSON."""
+    """Yield the lines. Separators such as U+2028 do not end a line, since JSON may contain them."""
     rest = b""
     async for chunk in chunks:
         *lines, rest = (rest + chunk).splitlines(keepends=True) or [b""]
@@ -77,7 +77,7 @@ async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 
 def _objects(text: bytes) -> Iterator[Json]:
-    """Yield the objects in a text that is JSON, or JSON a line."""
+    """Yield the objects in a text that is one JSON value, or one a line."""
     values = [_read(text)]
     for value in values if values != [None] else map(_read, text.splitlines()):
         value = value[0] if isinstance(value, list) and len(value) == 1 else value
@@ -97,32 +97,32 @@ class Answer:
     """What a server has answered so far."""
 
     items: list[Any] = field(default_factory=list)
-    """At the end: reasoning, the message and the calls, as items of the Agents SDK."""
+    """Reasoning, message and tool calls, as items of the Agents SDK; `end` fills it."""
     text: str = ""
     thought: str = ""
-    """What the model thinks in the last piece, where the server tells that apart."""
+    """The model's thoughts in the last piece, if the server separates them from the answer."""
     refusal: str = ""
     finish: Finish | None = None
     usage: Mapping[str, Any] = field(default_factory=dict)
     thinks: bool = False
-    """Whether the server told the model's thoughts apart from its answer."""
+    """Whether the server separated the model's thoughts from its answer."""
     whole: bool = False
-    """Whether the end came."""
+    """Whether the server has sent the end of the answer."""
 
     @property
     def begun(self) -> bool:
-        """Whether the answer has anything in it, or is whole without."""
+        """Whether the answer has content, or has ended without."""
         return bool(self.whole or self.text or self.refusal)
 
     def message(self) -> ResponseOutputMessage:
-        """Return the message as an item, `incomplete` where it was cut."""
+        """Return the message as an item, `incomplete` if it was cut off."""
         withheld = self.finish == "content_filter" and not self.text
         refusal = self.refusal or (WITHHELD if withheld else "")
         return message_item(self.text, refusal, self.finish or "stop")
 
 
 def message_item(text: str, refusal: str = "", finish: Finish = "stop") -> ResponseOutputMessage:
-    """Return a message as an item of the Agents SDK, `incomplete` where it was cut."""
+    """Return a message as an item of the Agents SDK, `incomplete` if it was cut off."""
     cut = finish in ("length", "content_filter")
     parts: list[Any] = []
     if text:
@@ -153,7 +153,7 @@ class ChatAnswer(Answer):
         self._wanted_back: Json = {}
 
     def add(self, piece: Json) -> str:
-        """Take in a piece, and return the text in it. Raises ServerError."""
+        """Add a piece, and return its text. Raises ServerError."""
         self.whole, self.thought = self.whole or "done" in piece, ""
         choices = piece.get("choices")
         bare = not isinstance(choices, list) and piece.keys() & {"message", "detail"}
@@ -179,7 +179,7 @@ class ChatAnswer(Answer):
         content = said.get("content")
         text, thoughts = _told(content)
         if self.text and not choice.get("delta") and text.startswith(self.text):
-            text, thoughts, said = text[len(self.text) :], "", {}  # the whole message, after its pieces
+            text, thoughts, said = text[len(self.text) :], "", {}  # it repeats the whole message
         self.thought = thoughts or thoughts_in(said)
         self.text += text
         self.refusal += _told(said.get("refusal"))[0]
@@ -196,10 +196,10 @@ class ChatAnswer(Answer):
         return super().begun or any(True for _ in self._calls.made())
 
     def end(self, tools: Collection[str]) -> None:
-        """Make items of what came. A call's name is that of one of the `tools` where it contains it."""
+        """Convert what was received to items. A call whose name contains that of a tool gets that name."""
         if not (self.text or self.refusal) and self.finish in (None, "stop"):
             thoughts = thoughts_in(self._wanted_back).strip() if not any(self._calls.made()) else ""
-            self.text = thoughts if thoughts.startswith(("{", "```")) else ""  # it took the answer for one
+            self.text = thoughts if thoughts.startswith(("{", "```")) else ""  # an answer sent as thoughts
         calls = [_function_call(call, tools) for call in self._calls.made()]
         message = self.message()
         if message.content or (message.status == "incomplete" and not calls):
@@ -222,7 +222,7 @@ class ResponsesAnswer(Answer):
         return super().begun or bool(self._done)
 
     def add(self, piece: Json) -> str:
-        """Take in an event or a whole response, and return the text in it. Raises ServerError."""
+        """Add an event or a whole response, and return its text. Raises ServerError."""
         kind, self.thought = str(piece.get("type") or ""), ""
         if kind == "error" or (piece.get("error") and "output" not in piece):
             raise ServerError(piece)
@@ -261,7 +261,7 @@ class ResponsesAnswer(Answer):
         return self.text[shown:]
 
     def end(self, tools: Collection[str]) -> None:
-        """Make items of what came, each with its own fields."""
+        """Convert what was received to items, each with the fields that the server sent."""
         message = self.message()
         for raw in self._done:
             kind = raw.get("type")
@@ -287,7 +287,7 @@ def _function_call(raw: Mapping[str, Any], tools: Collection[str]) -> ResponseFu
     about = {"type": "function_call", "status": "completed", **raw}
     about["call_id"] = str(raw.get("call_id") or raw.get("id") or "")
     about["name"] = name = str(raw.get("name") or "")
-    if name not in tools:  # a namespace before it, or tokens of the template behind
+    if name not in tools:  # with a namespace before it, or template tokens after it
         inside = [tool for tool in tools if re.search(rf"(?<!\w){re.escape(tool)}(?!\w)", name)]
         about["name"] = inside[0] if len(inside) == 1 else name
     arguments = raw.get("arguments")
@@ -296,7 +296,7 @@ def _function_call(raw: Mapping[str, Any], tools: Collection[str]) -> ResponseFu
 
 
 def _told(content: Any) -> tuple[str, str]:
-    """Return the text and the thoughts of a content, which is a string or has parts."""
+    """Return the text and the thoughts of a message's content, which is a string or a list of parts."""
     if isinstance(content, str):
         return content, ""
     if isinstance(content, Mapping):
@@ -304,7 +304,7 @@ def _told(content: Any) -> tuple[str, str]:
         if thoughts is not None or content.get("type") in ("thinking", "reasoning"):
             return "", "".join(_told(thoughts))
         if content and content.keys().isdisjoint(("type", "text", "content", "value")):
-            return json.dumps(content), ""  # an answer that was asked for as JSON, read by the server
+            return json.dumps(content), ""  # the server has parsed an answer that is JSON
         return _told(content.get("text", content.get("content", content.get("value"))))
     if isinstance(content, list):
         parts = [_told(part) for part in content]

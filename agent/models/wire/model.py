@@ -1,4 +1,4 @@
-"""A language model behind one of OpenAI's two APIs, whoever serves it."""
+"""Call a language model over one of OpenAI's two APIs, whichever server runs it."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing, contextmanager
@@ -25,11 +25,11 @@ from agent.models.wire.incoming import Answer, ChatAnswer, ResponsesAnswer, comp
 from agent.models.wire.out import Asked, chat_body, responses_body, without_pictures
 
 MOST_TRIES = 8
-"""Of one call before a server that refuses one thing after the other."""
+"""How often one call is tried if the server refuses field after field."""
 
 
 class WireModel(Model):
-    """Makes each call by itself, without the SDK's adapters: these validate what servers send, drop why an
+    """Makes each call without the SDK's adapters: these validate what servers send, drop the reason why an
     answer ended, and decide by the names of models."""
 
     def __init__(self, name: str, client: openai.AsyncOpenAI, api: str, fit: Fit) -> None:
@@ -53,8 +53,8 @@ class WireModel(Model):
                 yield event
 
     async def _answer(self, asked: Asked) -> AsyncGenerator[Any]:
-        """Yield an event for each piece of the answer, and one with the whole. Where the server refuses a
-        field that is not needed, or our limit cuts the answer before its first word, it is asked again."""
+        """Yield an event for each piece of the answer, and one with the whole. Ask again if the server
+        refuses a field that is not needed, or if our limit cuts the answer before its first word."""
         again = False
         for tries_left in reversed(range(MOST_TRIES)):
             body = self._fit.fitted(self._body(asked), again)
@@ -84,8 +84,8 @@ class WireModel(Model):
     async def _events(
         self, body: dict[str, Any], answer: ChatAnswer | ResponsesAnswer
     ) -> AsyncGenerator[Any]:
-        """Yield the text as it comes, and for each piece without any that the model is at work. Raises
-        OpenAIError, and ModelBehaviorError for what is no answer."""
+        """Yield the text as it comes, and an event "at work" for each piece without text. Raises OpenAIError,
+        and ModelBehaviorError if there is no answer."""
         path = "/chat/completions" if self.api == "chat" else "/responses"
         unread: Any = {"cast_to": httpx2.Response, "stream": True, "stream_cls": openai.AsyncStream[Any]}
         response: httpx2.Response = await self._client.post(path, body=body, **unread)
@@ -150,7 +150,7 @@ def _completed(answer: Answer) -> ResponseCompletedEvent:
 
 
 def _usage(answer: Answer) -> ResponseUsage | None:
-    """Return the server's count of tokens, under either API's names; None where it sent none."""
+    """Return the server's count of tokens, under either API's names; None if it sent none."""
     input = _number(answer.usage, "prompt_tokens", "input_tokens")
     output = _number(answer.usage, "completion_tokens", "output_tokens")
     if not (input or output):

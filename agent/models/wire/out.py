@@ -1,8 +1,7 @@
-"""The request, in the shape that every server takes.
+"""Write a request in the shape that every server accepts.
 
-One system message comes first, then people and the assistant in turn: neighbours of one role are joined, and
-the results of tools follow their calls. Text is a string and never null. A field that is not needed is left
-out.
+One system message comes first, then user and assistant in turn: neighbours of one role are joined, and the
+results of tools follow their calls. Text is a string and never null. Fields that are not needed are left out.
 """
 
 import re
@@ -14,8 +13,8 @@ from typing import Any, NamedTuple
 from agents import AgentOutputSchemaBase, ModelSettings
 
 UNSAID = "…"
-"""Stands where templates and Mistral want a message: a person's at the beginning, and the assistant's between
-the results of tools and what a person says."""
+"""Filler where chat templates and Mistral require a message: the user's at the beginning, and the assistant's
+between results of tools and the user's next message."""
 NO_RESULT = "(no result)"
 _SHORT_ID = re.compile(r"[a-zA-Z0-9]{9}")
 _SAMPLING = ("temperature", "top_p", "frequency_penalty", "presence_penalty", "store", "metadata")
@@ -27,7 +26,7 @@ NOT_SHOWN = "(There is a picture here. You are not shown it: the model that you 
 
 
 class Asked(NamedTuple):
-    """What a call asks of the model."""
+    """The parts of a model call."""
 
     system: str | None
     items: Sequence[Mapping[str, Any]]
@@ -73,7 +72,7 @@ def responses_body(model: str, asked: Asked) -> Json:
 
 
 def _body(model: str, asked: Asked, tools: list[Json], named: Callable[[str], Json], **fields: Any) -> Json:
-    """Return the `fields` with what both APIs call the same; `named` is the choice of one tool."""
+    """Return the `fields` and those that both APIs share; `named` writes the choice of one tool."""
     settings, choice = asked.settings, asked.settings.tool_choice
     body = {
         "model": model,
@@ -137,7 +136,7 @@ def _add(messages: list[Json], role: str, content: Any, wanted_back: Json) -> bo
 
 
 def _with_results(message: Json, results: Mapping[str, list[str]]) -> Iterable[Json]:
-    """Yield a message, and after its calls their results; each call has one, or servers refuse it."""
+    """Yield a message and its calls' results. A call without one gets a filler, or servers refuse it."""
     ids: Sequence[str] = message.pop("ids", ())
     if message["content"] or ids:
         yield message
@@ -150,7 +149,7 @@ def _with_results(message: Json, results: Mapping[str, list[str]]) -> Iterable[J
 def _chat_call(item: Mapping[str, Any], short_ids: bool) -> Json:
     function, id = {"name": item["name"], "arguments": item["arguments"] or "{}"}, str(item["call_id"])
     if short_ids and not _SHORT_ID.fullmatch(id):
-        id = sha256(id.encode()).hexdigest()[:9]  # always the same; whoever made it knows it by its own
+        id = sha256(id.encode()).hexdigest()[:9]  # the same in every request; we store the original id
     call = {"id": id, "type": "function", "function": function}
     return call | dict(item.get("provider_data") or {})
 
@@ -158,8 +157,8 @@ def _chat_call(item: Mapping[str, Any], short_ids: bool) -> Json:
 def response_items(items: Iterable[Mapping[str, Any]]) -> list[Json]:
     """Return the input of the Responses API.
 
-    A reasoning item without its content is nobody's: it was not stored. The calls and messages that came with
-    it then go without their ids, or the server misses it beside them.
+    A reasoning item without encrypted content is left out, since the server has not stored it. Calls and
+    messages are then sent without their ids, or the server would require the reasoning.
     """
     own = [{name: part for name, part in item.items() if name != "provider_data"} for item in items]
     empty = [item for item in own if item.get("type") == "reasoning" and not item.get("encrypted_content")]
@@ -185,7 +184,7 @@ def without_pictures(items: Iterable[Mapping[str, Any]]) -> list[Mapping[str, An
 
 
 def with_pictures(items: Iterable[Any], instead: Callable[[str], Json]) -> list[Any]:
-    """Return the items with what stands in place of each image, by its URL."""
+    """Return the items with `instead(url)` in place of each image."""
 
     def part(one: Json) -> Json:
         return instead(one["image_url"]) if one.get("type") == "input_image" else one

@@ -1,8 +1,8 @@
-"""What a provider wants sent back within a turn, by the form in which it came and not by the model's name.
+"""Provider data that must be sent back within a turn, recognised by its fields and not by the model's name.
 
 A message's own fields (`reasoning_content`, `reasoning_details`, signatures) travel with a reasoning item
-before it, and a call's with the call, both as `provider_data`. The SDK hands items on as they are, and a
-trace has them.
+before it, and a call's with the call, both as `provider_data`. The SDK passes items on unchanged, and a trace
+has them.
 """
 
 import re
@@ -11,11 +11,11 @@ from typing import Any
 
 _WANTED_BACK = re.compile(r"reason|think|thought|signature|extra_content|provider_specific", re.IGNORECASE)
 _WHOLE = frozenset({"type", "index", "id", "format", "role", "name"})
-"""Fields that a stream repeats; others come in pieces."""
+"""Fields that a stream repeats whole; others come in pieces."""
 
 
 def wanted_back(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a message, a piece of one, or a call that go back with it."""
+    """Return those fields of a message, a piece of one, or a call that must be sent back with it."""
     return {name: value for name, value in fields.items() if value and _WANTED_BACK.search(name)}
 
 
@@ -35,8 +35,8 @@ def merged(before: Any, piece: Any) -> Any:
 
 
 def _merged_lists(before: list[Any], pieces: list[Any]) -> list[Any]:
-    """Return whether a piece continues its block: none does after a signature, another type or another
-    index."""
+    """Return the blocks with the pieces added. A piece continues the last block unless that has a signature,
+    another type or another index."""
     result = list(before)
     for piece in pieces:
         last = result[-1] if result else None
@@ -53,6 +53,6 @@ def _goes_on(block: Mapping[str, Any], piece: Mapping[str, Any]) -> bool:
 
 
 def thoughts_in(fields: Mapping[str, Any]) -> str:
-    """Return the text of a model's thoughts, which a server told apart from its answer."""
+    """Return the text of a model's thoughts, if the server separates them from the answer."""
     texts = (fields.get(name) for name in ("reasoning_content", "reasoning", "thinking"))
     return next((text for text in texts if isinstance(text, str)), "")

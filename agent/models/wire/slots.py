@@ -1,6 +1,6 @@
-"""A server on one's own machine is asked as many things at once as it has slots; people go first.
+"""Send a local server only as many requests at once as it has slots; people go first.
 
-Otherwise requests queue there, unseen, and each of them seems to be a model that does not answer.
+Otherwise requests queue inside the server, where each looks like a model that does not answer.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 LONGEST_WAIT = 600.0
-"""Seconds that consolidation waits for people. Then it is as urgent as they are."""
+"""Seconds that consolidation waits for people's requests. Then it is as urgent as theirs."""
 
 
 class Slots:
@@ -21,14 +21,14 @@ class Slots:
         self._others: deque[asyncio.Future[None]] = deque()
 
     def become(self, number: int) -> None:
-        """Take the number that the server tells."""
+        """Change the number of slots to the one that the server reports."""
         self._free += number - self._number
         self._number = number
         self._wake()
 
     @asynccontextmanager
     async def slot(self, *, for_people: bool) -> AsyncIterator[None]:
-        """Wait for a slot, and hold it in the block."""
+        """Wait for a slot, and occupy it during the block."""
         await self._take(for_people)
         try:
             yield
@@ -50,7 +50,7 @@ class Slots:
                     self._people.append(turn)
                 await turn
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():  # it was this one's
+            if turn.done() and not turn.cancelled():  # the slot was already assigned
                 self._free += 1
             turn.cancel()
             self._wake()

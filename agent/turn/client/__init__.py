@@ -1,1 +1,1 @@
-"""What a client of the HTTP API may bring along: the history it keeps, and its parameters."""
+"""What a client of the HTTP API may send besides the message: its history, tools and parameters."""

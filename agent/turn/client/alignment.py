@@ -1,10 +1,10 @@
-"""Lays what a client sends beside the stored messages of the conversation, by position. Pure.
+"""Pair the messages that a client sends with the stored ones of the conversation, by position. Pure.
 
-The stored messages are a tree: each follows another, and what was edited or answered anew is a branch. What a
-client sends is a path in it, from the first sent message that is stored. What it leaves out, at the beginning
-or between two messages, stays: only a message in whose place it sends another is replaced. One with other
-words in the place of a stored one is that message, as the person has it: where the stored messages before and
-after it are sent too, and at the end of what is sent.
+The stored messages are a tree: each follows another, and an edit or a new answer begins a branch. The sent
+messages are a path in it, from the first one that is stored. Stored messages that the client leaves out, at
+the beginning or between two others, stay; only one in whose place it sends another is replaced. A sent
+message with other text is an edit of the stored one in its place, if the messages before and after it are
+sent and stored too, or if it is at the end of the sent ones.
 """
 
 from bisect import bisect_right
@@ -19,16 +19,15 @@ from memory.records import Message
 from memory.text import storable
 
 MOST_MESSAGES = 1_000
-"""The newest messages that are compared, of a transcript and of what a client sends."""
+"""How many of the newest messages are compared, of the stored and of the sent ones."""
 MOST_ALIKE = 8
-"""Places of the first sent message at which the others are looked for, besides the beginning of the talk."""
+"""How many stored messages with the key of a sent one are tried as its place, besides the first message."""
 ROOT = -1
 """The position that the first message of a conversation follows."""
 EXCHANGE = ("user", "assistant")
 
 Key = tuple[str, str]
-"""The role and the text of a message, without what was noted of its pictures; two that share them are the
-same."""
+"""Role and text of a message without the description of its pictures; they identify it."""
 
 
 def key_of(message: MessageItem | Message) -> Key:
@@ -36,22 +35,22 @@ def key_of(message: MessageItem | Message) -> Key:
 
 
 def is_same(first: Key, second: Key) -> bool:
-    """Return whether two messages are the same, or one of two questions is the other in a template."""
+    """Return whether two messages are the same, or one is the other question in a client's template."""
     return first == second or (first[0] == second[0] == "user" and _in_template(first[1], second[1]))
 
 
 @dataclass(slots=True)
 class Alignment:
-    """Positions in what a client sends, each with one in what is stored."""
+    """Positions of sent messages, each with the position of a stored one."""
 
     pairs: dict[int, int] = field(default_factory=dict)
     """The messages that both have."""
     changed: dict[int, int] = field(default_factory=dict)
-    """Those that the client has in other words."""
+    """Messages that the client has edited."""
     answers: dict[int, int] = field(default_factory=dict)
-    """The last answer, if only the client has one, with the question that it answers."""
+    """The last answer if only the client has it, with the question that it answers."""
     hidden: frozenset[int] = frozenset()
-    """The stored messages in whose place the client has others."""
+    """Stored messages that the client has replaced by others."""
     back: frozenset[int] = frozenset()
     """Hidden messages of the branch that the client is on."""
 
@@ -61,8 +60,8 @@ class Alignment:
 
 
 def align(stored: Sequence[Message], sent: Sequence[Key], asked: int, *, begins: bool = False) -> Alignment:
-    """Align the sent messages, of which the one at `asked` is the question of this turn. With `begins` the
-    client says that the conversation begins with it."""
+    """Align the sent messages; the one at `asked` is the question of this turn. With `begins` the client says
+    that this question begins the conversation."""
     return _Branches(stored, sent, asked).align(begins=begins)
 
 
@@ -79,7 +78,7 @@ def branch_of(stored: Sequence[Message], question: str) -> list[Message]:
 
 
 class _Branches:
-    """The tree of the stored messages, beside the sent ones."""
+    """The tree of the stored messages, and the sent ones that are aligned with it."""
 
     def __init__(self, stored: Sequence[Message], sent: Sequence[Key], asked: int) -> None:
         self._stored, self._sent, self._asked = stored, sent, asked
@@ -88,7 +87,7 @@ class _Branches:
         self._current = [at for at, one in enumerate(stored) if not one.gone]
         self._next: dict[int, list[int]] = defaultdict(list)
         self._exchanges: dict[tuple[Key, Key], list[int]] = defaultdict(list)
-        """Where the current questions are, by their words and their answers'."""
+        """Positions of current questions, by the keys of the question and of its answer."""
         for at, before in enumerate(self._before):
             self._next[before].append(at)
             if before != ROOT and not stored[before].gone:
@@ -126,8 +125,9 @@ class _Branches:
         return path
 
     def _start(self, at: int) -> int | None:
-        """Return where the first sent message that is stored is: where most of what is sent follows, and
-        where several are alike, where the least would be replaced. The question alone tells little."""
+        """Return the stored position of a sent message, the first that is stored. Of several, it is the one
+        that most sent messages follow, then the one by which least is replaced. The question needs more
+        evidence."""
         if at >= self._asked:
             return self._asked_again() if at == self._asked else None
         alike = [one for one in reversed(range(len(self._keys))) if self._keys[one] == self._sent[at]]
@@ -135,8 +135,8 @@ class _Branches:
         return max((self._run(one, at) for one in alike), default=(None,))[-1]
 
     def _run(self, begin: int, at: int) -> tuple[int, bool, bool, bool, int]:
-        """Return how much of what is sent from `at` on follows a message, then whether that ends on the
-        current branch, at its end, and before the question, and the message."""
+        """Return the rank of a start at `begin`: how many sent messages from `at` on follow it, then whether
+        they end on the current branch, at its end, and before the question. The last value is `begin`."""
         end, length = begin, 1
         while at + length < self._asked and (after := self._same(end, at + length)) is not None:
             end, length = after, length + 1
@@ -145,9 +145,9 @@ class _Branches:
         return length, not self._stored[end].gone, not last, asked, begin
 
     def _asked_again(self) -> int | None:
-        """Return where the question is stored, of which the client sends nothing before it. It is asked again
-        if its answer is sent too, or if it is the only one or has no answer; the same words later in a talk
-        may well be said anew."""
+        """Return the stored position of the question, if no message sent before it is stored. It is asked
+        again if its answer is sent too, or if it is the last question and is the first message or has no
+        answer. Elsewhere the same words may be a new question."""
         question, *answer = self._sent[self._asked : self._asked + 2]
         if answer and (answered := self._exchanges.get((question, answer[0]))):
             return answered[-1]
@@ -156,8 +156,8 @@ class _Branches:
         return last if again and self._keys[last] == question else None
 
     def _put_before(self, first: int, at: int) -> None:
-        """Put the sent message before the first that is stored: a question in a template, or one that was
-        changed, if the client sends the talk from its beginning."""
+        """Pair the sent message before the first pair with the stored one before it: a question in a
+        template, or an edited one if the client sends the conversation from its beginning."""
         before = self._before[first]
         if not 0 < at <= self._asked or before == ROOT or self._keys[before][0] != "user":
             return
@@ -166,8 +166,8 @@ class _Branches:
             self._put(at - 1, before)
 
     def _after(self, here: int, at: int, gap: Sequence[int]) -> int | None:
-        """Return where the sent message is stored after `here`, on any branch: right there, behind one that
-        the client has in other words, or in an exchange further on, where the client leaves out some."""
+        """Return the stored position of the sent message after `here`, on any branch: next, after an edited
+        message, or in a later exchange if the client leaves out some."""
         if (same := self._same(here, at)) is not None or at > self._asked:
             return same
         for between in self._children(here) if gap == [at - 1] else ():
@@ -181,12 +181,12 @@ class _Branches:
         return None
 
     def _children(self, here: int) -> list[int]:
-        """Return what follows, current messages first."""
+        """Return the messages that follow, current ones first."""
         return sorted(self._next.get(here, ()), key=lambda one: self._stored[one].gone)
 
     def _same(self, here: int, at: int) -> int | None:
-        """Return the sent message where it follows `here`, with or without a template: of several the one
-        that what is sent next follows."""
+        """Return the stored position of the sent message if it follows `here`, with or without a template. Of
+        several, prefer one that the next sent message follows."""
         after, then = self._children(here), self._sent[at + 1 : at + 2]
         same = (one for one in after if self._keys[one] == self._sent[at])
         wrapped = (one for one in after if at < self._asked and is_same(self._keys[one], self._sent[at]))
@@ -197,15 +197,15 @@ class _Branches:
         return next(chain(goes_on, alike), None)
 
     def _put(self, at: int, here: int) -> None:
-        """Pair a sent message with the stored one: the same, if only a client's template or cut is
-        between."""
+        """Pair a sent message with a stored one. They are the same if they differ only by a client's template
+        or cut; else it is an edit."""
         stored, sent = self._keys[here], self._sent[at]
         same = is_same(stored, sent) or (sent[0] == "assistant" and _is_cut(stored[1], sent[1]))
         (self._found.pairs if same else self._found.changed)[at] = here
 
     def _put_last(self, at: int) -> None:
-        """Put an answer before a new question, of which nothing else that is sent is stored, in the place of
-        the last stored one, if it goes on with that or was stopped in it."""
+        """Pair the answer before a new question with the last stored answer, if one text begins with the
+        other. Used if no other sent message is stored."""
         (role, sent), last = self._sent[at], self._current[-1:]
         for one in self._next[self._before[last[0]]] if last else ():
             other, stored = self._keys[one]
@@ -213,8 +213,7 @@ class _Branches:
                 self._found.changed[at] = one
 
     def _end(self, here: int, gap: Sequence[int]) -> None:
-        """Put what the client has last, before a new question, in the place of what is stored there: an
-        answer, or an exchange."""
+        """Pair the last answer or exchange before a new question with what is stored in its place."""
         roles = [self._sent[at][0] for at in gap]
         for at in gap if roles in (["assistant"], [*EXCHANGE]) else ():
             role = self._sent[at][0]
@@ -228,8 +227,8 @@ class _Branches:
 
 
 def _is_cut(whole: str, part: str) -> bool:
-    """Return whether a client has a part of an answer: in the middle of a talk it shortens answers, or takes
-    pictures and links out of them."""
+    """Return whether `part` is an answer that a client has shortened: clients cut older answers, or remove
+    pictures and links."""
     words = iter(whole.split())
     return all(word in words for word in part.split())
 

@@ -1,11 +1,10 @@
-"""A conversation whose history the client keeps, and sends whole with each message.
+"""Update the transcript from a history that the client keeps and sends whole with each message.
 
-What the client sends is aligned with the transcript (`alignment.py`). A message that both have is not stored
-again; one that the client has in other words takes the place of the stored one. What the client has replaced,
-because it was edited or answered anew, is hidden; an older branch that comes back is shown again. What the
-client leaves out stays, and where it sends nothing that is stored, it continues the stored conversation. A
-last answer that only the client has is stored as it was shown. Other messages that only the client has, as
-examples and summaries, are for the model alone.
+`alignment.py` pairs the sent messages with the stored ones. A message that both have is not stored again; an
+edited one replaces the stored one. Stored messages that the client has replaced, by an edit or a new answer,
+are hidden; an older branch that it sends again is shown again. Messages that the client leaves out stay. If
+it sends no stored message, it continues the stored conversation. A last answer that only the client has is
+stored as sent. Other messages that only the client has, such as examples, are for the model alone.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,43 +28,43 @@ from memory.sql.rests_on import record, rest_as_others
 from memory.text import storable
 
 AGAIN = timedelta(hours=1)
-"""A first message without an answer that is sent again within this time is the same one."""
+"""A first message without an answer counts as the same one if it is sent again within this time."""
 UNNAMED = "chat:~"
-"""How the ids of conversations begin that the client does not name."""
+"""Prefix of the ids of conversations that the client does not name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A message that the client has in other words, or an answer that it alone has."""
+    """A message that the client has edited, or an answer that only the client has."""
 
     old: Message | None
     text: str
     question: Message | None
-    """The one that it answers; None if it is a question itself."""
+    """The question that it answers; None if it is a question itself."""
     answers: tuple[str, ...] = ()
-    """The answer to a question, which stays."""
+    """Ids of the stored answers to an edited question; they stay."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A client's history beside the transcript."""
+    """A client's history compared with the transcript."""
 
     history: tuple[Item, ...] | None = None
-    """The client's, with the ids of the messages that are stored; None where the transcript has it."""
+    """The client's history, with the ids of stored messages; None if the transcript has the history."""
     continues: bool = False
-    """Whether nothing of it is stored, and it goes on with the stored conversation."""
+    """Whether no message of the history is stored, so that the question continues the stored conversation."""
     question: str | None = None
     """The id of the question, if it is stored."""
     follows: str | None = None
     """The stored message that the question follows; empty if it begins the conversation."""
     hidden: frozenset[str] = frozenset()
-    """Messages in whose place the client has others."""
+    """Ids of messages that the client has replaced by others."""
     back: frozenset[str] = frozenset()
-    """Hidden messages that the client has again."""
+    """Ids of hidden messages that the client sends again."""
     changes: tuple[Change, ...] = ()
 
     def locks(self, user: str) -> set[str]:
-        """Return the keys to lock before it is followed."""
+        """Return the keys to lock before `follow`."""
         return {user_key(user)} if self.hidden or self.back or self.changes else set()
 
 
@@ -85,8 +84,8 @@ async def with_continued_conversation(
 
 
 async def with_stored_question(transcript: Transcript, request: TurnRequest) -> TurnRequest:
-    """Return the request with the stored question that it is about, where the client sends another after it,
-    or none: it has an answer continued, or made anew in a way that it says."""
+    """Return the request with the stored question that it is about, if the client sends another message after
+    that question, or none. It wants an answer continued, or written anew as that message says."""
     client = request.client
     if client is None or client.history is None or request.user is None or not request.conversation:
         return request
@@ -106,7 +105,7 @@ async def with_stored_question(transcript: Transcript, request: TurnRequest) -> 
 
 
 async def _question_meant(transcript: Transcript, request: TurnRequest, client: ClientTurn) -> Message | None:
-    """Return the stored question with the name that the client gives; or the last one, if it sends none."""
+    """Return the stored question that the client names, or the last one if the client sends no text."""
     known = await transcript.sent_as(client.question) if client.question else None
     if known and known[1] == request.user:
         return (await transcript.by_ids({known[0]}, request.audience)).get(known[0])
@@ -129,11 +128,11 @@ async def compare(transcript: Transcript, request: TurnRequest) -> Compared:
 
 
 def compared(stored: Sequence[Message], client: ClientTurn, text: str) -> Compared:
-    """Return what follows from a client's history, with the question `text`, for the stored messages."""
+    """Compare a client's history and its question `text` with the stored messages."""
     sent = _sent(client, text)
     asked = sum(isinstance(item, MessageItem) for item in client.history or ())
     if any(one.role == "user" for one in sent[asked + 1 :]):
-        sent = sent[: asked + 1]  # the answer after the question is to be another
+        sent = sent[: asked + 1]  # the client wants another answer to this question
     found = align(stored, [key_of(one) for one in sent], asked, begins=client.begins)
     if not (found.path or client.begins):
         last = next((one.id for one in reversed(stored) if not one.gone), "")
@@ -154,7 +153,7 @@ def compared(stored: Sequence[Message], client: ClientTurn, text: str) -> Compar
 def _changes(
     stored: Sequence[Message], alignment: Alignment, sent: Sequence[MessageItem]
 ) -> Iterator[Change]:
-    """Yield what the client has in other words, in order, and the answer that it alone has."""
+    """Yield the messages that the client has edited, in order, and the answer that only it has."""
     before = parents(stored)
     for at, here in sorted(alignment.changed.items()):
         answers = (stored[one].id for one in alignment.pairs.values() if before[one] == here)
@@ -169,8 +168,8 @@ def _changes(
 
 
 def _as_stored(history: Iterable[Item], there: Mapping[int, Message]) -> Iterator[Item]:
-    """Yield the items; messages with the ids that they have in the transcript, by their position, and with
-    what it notes of pictures that are not shown any more."""
+    """Yield the items. Messages get the ids of the stored ones, which `there` has by position, and the stored
+    description of pictures that the client no longer sends."""
     at = 0
     for item in history:
         if isinstance(item, MessageItem):
@@ -186,14 +185,15 @@ def _as_stored(history: Iterable[Item], there: Mapping[int, Message]) -> Iterato
 async def follow(
     connection: AsyncConnection, transcript: Transcript, sent: Compared, user: str, now: datetime
 ) -> str | None:
-    """In the caller's transaction, hide what the client has replaced, show again what it has again, and store
-    what only it has. Returns the message that the question follows."""
+    """In the caller's transaction, hide the messages that the client has replaced, restore those that it
+    sends again, and store its edits and its own answer. Returns the id of the message that the question
+    follows."""
     if sent.hidden:
         await replace_messages(connection, sent.hidden, user, now)
     if sent.back:
         await restore_messages(connection, sent.back, user, now)
     ids, follows = dict[str, str](), sent.follows
-    """The new ids of the messages that have other words."""
+    """New ids of edited messages, by the old ones."""
     for one in sent.changes:
         if one.question is None and one.old:
             old = replace(one.old, follows=ids.get(one.old.follows or "", one.old.follows))
@@ -221,8 +221,8 @@ async def _store_answer(
     user: str,
     now: datetime,
 ) -> bool:
-    """Store an answer as only the client has it, unless the person has had anything forgotten since its
-    question, which the text may hold. Returns whether it was stored."""
+    """Store an answer that only the client has, unless the person has forgotten anything since its question:
+    the text may contain it. Returns whether it was stored."""
     lost = forgotten_since(user, question.sent_at)
     stored = await transcript.append(
         connection, answer, user=user, place=PRIVATE, now=now, answering=question.id, lost=lost
@@ -234,8 +234,8 @@ async def _store_answer(
 
 
 def _continued(talks: Iterable[Sequence[Message]], sent: Sequence[Key]) -> str | None:
-    """Return the conversation that the sent one continues: the newest in which nothing follows what was sent
-    up to the question. Or else the one that was sent word for word up to there, if it is the only one: it is
+    """Return the id of the conversation that the sent one continues: the newest in which nothing follows
+    the messages before the question. Else the one sent word for word up to there, if only one was: it was
     edited."""
     edited = []
     for talk in talks:
@@ -249,7 +249,7 @@ def _continued(talks: Iterable[Sequence[Message]], sent: Sequence[Key]) -> str |
 
 
 def _waits(talk: Sequence[Message], since: datetime) -> bool:
-    """Return whether nothing has been answered, and the last question is not older."""
+    """Return whether no message was answered, and the last was sent at `since` or later."""
     return talk[-1].sent_at >= since and all(one.role == "user" for one in talk)
 
 

@@ -1,4 +1,4 @@
-"""JSON schemas from clients: nothing is fetched for them, and nothing in them can take long."""
+"""Check JSON schemas from clients, and values against them, without fetching anything and in bounded time."""
 
 import json
 import re
@@ -17,16 +17,16 @@ from referencing.jsonschema import DRAFT202012
 from agent.errors import BadInput
 
 MOST_CHARACTERS = 40_000
-"""Of a schema as JSON."""
+"""The most characters of a schema as JSON."""
 MOST_REFERENCES = 1_000
-"""References that are followed for one answer. A short schema may lead to any number of them."""
+"""References that are followed for one answer. Even a short schema may need any number of them."""
 _REFUSED = re.compile(r'"(patternProperties|unevaluatedProperties|unevaluatedItems|\$dynamicRef|\$schema)":')
-"""What leads elsewhere, and what takes more than linear time, as the unevaluated do for each level."""
+"""Keywords that refer to other schemas, or take more than linear time."""
 _TEXTS = re.compile(r'"(\$ref|pattern)": ("(?:[^"\\]|\\.)*")')
 
 
 def check_schema(schema: Mapping[str, Any]) -> None:
-    """Raise BadInput for what is no schema, or cannot be checked. A large one takes up to half a second."""
+    """Raise BadInput for an invalid or unsupported schema. A large one takes up to half a second."""
     schema = _without_dialect(schema)
     try:
         text = json.dumps(schema)
@@ -52,7 +52,7 @@ def check_schema(schema: Mapping[str, Any]) -> None:
 
 
 def fault_in(value: object, schema: Mapping[str, Any]) -> str | None:
-    """Return how the value differs from the schema, the field first; None if it does not."""
+    """Return how the value violates the schema, beginning with the field; None if it fits."""
     keywords = {"pattern": _pattern, "uniqueItems": _unique, "$ref": partial(_reference, count())}
     validator = extend(Draft202012Validator, keywords)(_without_dialect(schema), registry=Registry())
     try:
@@ -66,14 +66,14 @@ def fault_in(value: object, schema: Mapping[str, Any]) -> str | None:
 
 
 def _without_dialect(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema without the name of its dialect, which would choose other keywords."""
+    """Return the schema without the name of its dialect, which would change the keywords."""
     return {name: value for name, value in schema.items() if name != "$schema"}
 
 
 @lru_cache(maxsize=200)
 def _expression(pattern: str) -> SchemaValidator:
-    """Return a search for the pattern that takes linear time, which Python's own may not. Raises what
-    pydantic raises for one that is not regular."""
+    """Return a validator that searches for the pattern in linear time; Python's `re` may take longer. Raises
+    pydantic's error for a pattern that is not regular."""
     return SchemaValidator(core_schema.str_schema(pattern=pattern))
 
 
@@ -83,7 +83,7 @@ def _pattern(validator: Any, pattern: str, value: Any, _: Any) -> Iterator[Valid
 
 
 def _unique(validator: Any, unique: bool, value: Any, _: Any) -> Iterator[ValidationError]:
-    """Compare items by their JSON, once each; jsonschema itself compares each with each."""
+    """Compare items by their JSON in linear time; jsonschema itself compares each with each."""
     items = value if unique and isinstance(value, list) else []
     if len({json.dumps(item, sort_keys=True) for item in items}) < len(items):
         yield ValidationError("an item is there twice")

@@ -1,5 +1,5 @@
-"""Cuts the links to a person's pages out of what a client sends: an answer that ended in one comes back with
-each later request, and would be stored, traced and shown to the model."""
+"""Remove the secret links to a person's pages from what a client sends. A client that got an answer with a
+link sends it back with each later request; it would be stored, traced and shown to the model."""
 
 from dataclasses import replace
 from typing import Any

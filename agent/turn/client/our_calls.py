@@ -1,8 +1,8 @@
-"""Calls of our own tools in a turn that ended in calls of the client's.
+"""Restore the calls of our tools in a turn that ended in calls of the client's tools.
 
-The client knows nothing of them. They are stored with the question that waits, and stand before the client's
-calls again when it sends their results, so that the model sees what it has found and done. With each call is
-stored what the model's provider wants back: its reasoning, signatures, ids.
+The client does not see our calls. They are stored with the unanswered question. When the client sends the
+results of its calls, ours are put before them again, so that the model sees what it has found and done. With
+each call the data that the provider wants back is stored: reasoning, signatures, ids.
 """
 
 import json
@@ -13,11 +13,11 @@ from typing import Any
 from agent.types.client import CallItem, Item, ResultItem
 
 MOST_CHARACTERS = 60_000
-"""Of the results that are sent again, the newest; a client may go on calling for long."""
+"""Characters of our newest results that are sent again; a client may call tools many times."""
 
 
 def states_of(output: Sequence[Any], model: str) -> dict[str, str]:
-    """Return by its id, of each call in a model's answer, what goes back to this model with it."""
+    """Return for each call in a model's answer, by its id, the provider data to send back with it."""
     states, before = dict[str, str](), list[Any]()
     for item in output:
         raw = item.model_dump(exclude_none=True, warnings=False)
@@ -32,13 +32,13 @@ def states_of(output: Sequence[Any], model: str) -> dict[str, str]:
 
 
 def with_state(shown: dict[str, Any], call: CallItem) -> list[dict[str, Any]]:
-    """Return a call as the model is shown it, with what its provider wants back."""
+    """Return a call as the model sees it, with the data that its provider wants back."""
     state = json.loads(call.wanted_back) if call.wanted_back else {"before": [], "call": {}}
     return [*state["before"], shown | state["call"]]
 
 
 def for_model(items: Iterable[Item], model: str) -> tuple[Item, ...]:
-    """Return the items without what another model wants back."""
+    """Return the items without the provider data of other models."""
     return tuple(
         replace(item, wanted_back="")
         if isinstance(item, CallItem) and item.wanted_back and json.loads(item.wanted_back)["model"] != model

@@ -1,4 +1,4 @@
-"""The parameters of a client of a chat API, as `temperature`: refused, or applied to the calls of a model."""
+"""Refuse a chat client's parameters, such as `temperature`, or apply them to the model's calls."""
 
 import json
 import re
@@ -21,15 +21,15 @@ from agent.types.client import AN_IMAGE, ClientTurn, Item, MessageItem, Sampling
 from memory.text import one_line, storable
 
 MOST_CHARACTERS = 400_000
-"""What a model is given of a client at most, beside the history, which has a budget of its own."""
+"""The most characters that a client may send to the model, besides the history, which has its own budget."""
 LONGEST_NAME = 80
 """Characters of the name of an image."""
 NAMES = ("temperature", "top_p", "max_tokens", "presence_penalty", "frequency_penalty")
 
 
 def checked(request: TurnRequest, settings: Settings, *, stand_in: bool, sees: bool) -> TurnRequest:
-    """Return the request with storable text. Raises BadInput if there is none, or for what the model that
-    is set up, which `sees` images or not, cannot do for a client."""
+    """Return the request with storable text. Raises BadInput if there is none, or if a client wants what the
+    configured model cannot do. `sees` says whether it sees images."""
     text = storable(request.text).strip()
     if not text:
         raise BadInput("the message is empty")
@@ -49,8 +49,8 @@ def checked(request: TurnRequest, settings: Settings, *, stand_in: bool, sees: b
 
 
 def _last_images(client: ClientTurn) -> ClientTurn:
-    """Return it with the images of the last message that has some, the question among them, and the names of
-    those before: clients send all of them with each request."""
+    """Return it with images only in the last message that has any (the question counts), and with names for
+    earlier images: clients send all of them with each request."""
     shown, history = bool(client.images), list[Item]()
     for item in reversed(client.history or ()):
         if isinstance(item, MessageItem) and item.images:
@@ -61,7 +61,7 @@ def _last_images(client: ClientTurn) -> ClientTurn:
 
 
 def _name_of(url: str) -> str:
-    """Return what stands for an image that is not shown: its file's name, where its URL has one."""
+    """Return the text in place of an image that is not shown: with its file's name, if its URL has one."""
     if not url.startswith("https://"):
         return AN_IMAGE
     name = one_line(urlsplit(url).path.rpartition("/")[2])[:LONGEST_NAME]
@@ -79,7 +79,7 @@ def _without_images(item: Item) -> Item:
 
 
 def _check_parameters(client: ClientTurn, settings: Settings) -> None:
-    """Raise BadInput for what the model that is set up cannot do."""
+    """Raise BadInput for what the configured model cannot do."""
     if client.sampling.seed is not None and api_of(settings) == "responses" and not settings.offline:
         raise BadInput("seed: the model is asked over the Responses API, which takes none")
     asks = next((name for name, value in client.sampling.others.items() if value), None)
@@ -92,7 +92,7 @@ def _check_parameters(client: ClientTurn, settings: Settings) -> None:
 
 
 def _check_size(client: ClientTurn, text: str) -> None:
-    """Raise BadInput if a client sends more than the model may be given whole. Its history is cut instead."""
+    """Raise BadInput if a client sends more than `MOST_CHARACTERS`. Its history does not count: it is cut."""
     schemas = [tool.parameters for tool in client.tools] + [client.form.schema if client.form else None]
     parts = {
         "messages": len(client.shown or text),
@@ -142,7 +142,7 @@ def refused_parameter(error: Exception, asked: Sampling) -> BadInput | None:
 
 
 def _names(words: str, name: str) -> bool:
-    """Return whether words name a parameter, and not only contain a word like "stop" or "user"."""
+    """Return whether words name a parameter, and do not only contain a word like "stop" or "user"."""
     alone = rf"(?<![\w-]){re.escape(name)}(?![\w-])"
     before = rf"(?:[`'\".]|(?:parameter|field|argument|property|value|option)s?:? ){alone}"
     behind = rf"{alone}(?:[`'\":=]| (?:must|should|is|does|cannot|may|needs|has)\b)"
@@ -150,8 +150,8 @@ def _names(words: str, name: str) -> bool:
 
 
 def shown_names(theirs: Iterable[str], ours: Collection[str]) -> dict[str, str]:
-    """Return the name that the model is shown for each name of a client's tool: the same, or another one if
-    it is among `ours`. No two are the same, and a provider that takes the name takes the other one."""
+    """Return for each name of a client's tool the name that the model sees: the same, or a new one if it is
+    among `ours`. All are distinct, and any provider that accepts the old name accepts the new one."""
     names, shown = set(theirs), dict[str, str]()
     for name in sorted(names):
         others = (f"client{number if number > 1 else ''}_{name}" for number in count(1))

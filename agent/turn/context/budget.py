@@ -1,4 +1,4 @@
-"""Limits how much of a section the model sees, in characters or tokens. Texts are cut between items."""
+"""Cut the history or another section to a budget of characters or tokens. Texts are cut between items."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -45,8 +45,9 @@ def newest_that_fit(items: Sequence[tuple[T, str]], budget: Budget) -> list[T]:
 
 
 def newest_blocks(items: Sequence[tuple[T, str]], budget: Budget) -> list[T]:
-    """Return a run of last items whose texts fit together, in their order. Where the next item does not fit,
-    the oldest are dropped until half of the budget is free, so that the start then stays for a while."""
+    """Return the last items, such as messages of the history, whose texts fit together, in their order. When
+    an item does not fit, the oldest are dropped until half of the budget is free, so that the start then
+    stays for several turns."""
     half = replace(budget, amount=budget.amount // 2)
     kept: list[tuple[T, str]] = []
     purse = Purse(budget)

@@ -1,4 +1,4 @@
-"""What of a request is written by us. A model that repeats it has said nothing, so none of it is kept."""
+"""Collect the sentences of our own prompt, to find them in answers, which should not repeat them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -18,7 +18,7 @@ def our_sentences(texts: Iterable[str], tools: Iterable[Tool] = TOOLS) -> frozen
 
 
 def our_texts(messages: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
-    """Return what is ours in a turn's prompt: the system message, and what stands before the question."""
+    """Return our own texts in a turn's prompt: the system message, and the part before the question."""
     label = read("question").partition("{{")[0]
     asked = next((one for one in reversed(messages) if one.get("role") == "user"), {"content": ""})["content"]
     text = asked if isinstance(asked, str) else asked[0]["text"]

@@ -47,10 +47,10 @@ class BuiltContext(Traced):
     sources: frozenset[str]
     """Ids of the messages, facts, tasks and the summary that the prompt was written from."""
     facts: tuple[Memory, ...] = ()
-    """These facts."""
+    """The facts among the sources."""
 
     def to_trace(self) -> dict[str, Any]:
-        """Return it as JSON values, without the client's history, of which the prompt holds what is used."""
+        """Return it as JSON values, without the client's history: the prompt has the part that is used."""
         client = replace(self.prompt.client, history=None)
         without = replace(self, prompt=replace(self.prompt, client=client), facts=())
         return Traced.to_trace(without)
@@ -59,7 +59,7 @@ class BuiltContext(Traced):
 async def build_context(
     services: ContextServices, received: ReceivedMessage, *, narrow: bool = False
 ) -> BuiltContext:
-    """Read what the model will see. `narrow` is that of `PromptContext`."""
+    """Read what the model will see. For `narrow` see `PromptContext`."""
     with span("scene") as here:  # the name in stored traces
         built = await _build(services, received)
         built = replace(built, prompt=replace(built.prompt, narrow=narrow))
@@ -119,14 +119,12 @@ async def _build(services: ContextServices, received: ReceivedMessage) -> BuiltC
 
 
 async def _history(services: ContextServices, received: ReceivedMessage) -> Sequence[Message | Item]:
-    """Return the messages before the question: as the client has them, or the last ones of the transcript; or
-    both, where the client has none that is stored."""
+    """Return the messages before the question: the client's, or the last ones of the transcript. Both, if the
+    client's history continues the stored conversation."""
     if received.history is not None and not received.continues:
         return received.history
     request, limit = received.request, services.parts.settings.history_messages
-    if (
-        received.history
-    ):  # the prompt begins with what the client has, so the block before would not be reused
+    if received.history:  # no block is needed: with the client's history first, no server reuses the rest
         last = await services.parts.transcript.last(request.conversation_id, request.audience, limit + 1)
         stored = [message for message in last if message.id != received.id][-limit:]
         return [*received.history, *stored]

@@ -1,15 +1,16 @@
-"""The prompt: first what is the same in every turn of a talk, so that servers can reuse what they computed.
+"""Cut the history and the other sections of a prompt to their budgets, and write its messages. What is the
+same in every turn of a conversation comes first, so that servers can reuse their prompt cache.
 
 1. System message: the persona, the rules and the calling program's instructions.
-2. The last messages, each in its role, cut in blocks: the start stays where it is for several turns.
+2. The history: the last messages, each in its role. It is cut in blocks: its start stays for several turns.
 3. The question's message. Before the question, if they have content: the speaker's profile, facts and tasks,
    the summary of the conversation, passages from documents, the message that it replies to, the place and
    the time, and the form of the answer. Then the question, behind its speaker's name.
 
 `build_messages_for_model` is pure: the same context gives the same bytes. Each section stays within its
-budget and is cut between items. In the question's message all that people and documents said is quoted
-(``> ``), and the question's own lines are labelled or indented, so none of them can begin a section. The
-transcript keeps the question alone.
+budget and is cut between items. In the question's message all text of people and documents is quoted (``>
+``), and the question's own lines are labelled or indented, so none of them can begin a section. The
+transcript stores only the question.
 """
 
 import json
@@ -44,15 +45,15 @@ MORE_TASKS = "More tasks are open than these; `get_recent_memories` lists them a
 SENT = "sent to them when a task falls due, where they asked for it"
 NOT_SENT = "not sent to them; a task is only shown when they write here"
 PAUSE = timedelta(hours=6)
-"""What people say after a longer pause bears its date. A reply bears none: it follows what it answers, and a
-model would begin its own in that form."""
+"""A person's message after a longer pause is shown with its date. Replies are shown without one, or the model
+would begin its own with a date."""
 MOST_HERE = 6
-"""The most people besides the speaker who are named as being in a shared place lately."""
+"""How many people besides the speaker are named as lately active in a shared place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """How much of each section is shown, and how often the model is called. The question is never cut."""
+    """Limits on the sections of a prompt and on model calls. The question is never cut."""
 
     context: Budget = Budget(1_000)
     summary: Budget = SUMMARY_BUDGET
@@ -99,25 +100,25 @@ class PromptContext:
     instructions: str = ""
     """The calling program's instructions."""
     more_tasks: bool = False
-    """Whether more tasks are open than `known` holds."""
+    """Whether `known` leaves out open tasks."""
     reminders: bool = False
     """Whether the person is reminded of due tasks without asking."""
     client: ClientTurn = field(default_factory=ClientTurn)
-    """What a client of a chat API sends beside the question."""
+    """What a client of a chat API sends besides the question."""
     narrow: bool = False
     """Whether the model's window is too small for more than the short rules."""
     occasion: str = ""
-    """What the model is told in place of a question, in a turn that no message began."""
+    """The instruction in place of a question, in a turn that no message started."""
 
 
 def build_messages_for_model(context: PromptContext) -> list[dict[str, Any]]:
-    """Return `{"role", "content"}` messages: the system message, the history, the question. Calls of a
-    client's tools and their results stand between and after them, in the form of the Responses API."""
+    """Return `{"role", "content"}` messages: the system message, the history, the question. Between and after
+    them are calls of a client's tools and their results, in the form of the Responses API."""
     return messages_of(within_budgets(context))
 
 
 def messages_of(context: PromptContext) -> list[dict[str, Any]]:
-    """Return the same of a context that is within its budgets."""
+    """Return the messages of a context that is already within its budgets."""
     system = {
         "persona": context.persona.strip() or read("persona"),
         "rules": read("assistant_short")
@@ -158,7 +159,7 @@ def _joined(sections: Mapping[str, str]) -> str:
 
 
 def within_budgets(context: PromptContext) -> PromptContext:
-    """Return the context with each section cut to its budget."""
+    """Return the context with the history and each other section cut to its budget."""
     budgets = context.budgets
     said = [(item, _cost(_shown(item, context))) for item in context.history]
     known, more_tasks = _known_that_fits(context)
@@ -173,8 +174,8 @@ def within_budgets(context: PromptContext) -> PromptContext:
 
 
 def _known_that_fits(context: PromptContext) -> tuple[UserContext, bool]:
-    """Return the part that fits, and whether open tasks were left out. The line that says so counts in the
-    budget."""
+    """Return the profile, facts and tasks that fit, and whether open tasks were left out. The line that says
+    so counts in the budget."""
     budget = context.budgets.context
     known = fitting(context.known, budget, context.budgets.facts, now=context.now)
     if not context.more_tasks and len(known.open_tasks) == len(context.known.open_tasks):
@@ -199,8 +200,7 @@ def _person(context: PromptContext) -> str:
 
 
 def _documents_that_fit(knowledge: str, budget: Budget) -> str:
-    """Return the chunks that fit; empty lines separate them. Every line is quoted, whoever built the
-    block."""
+    """Return the chunks that fit, separated by empty lines. Lines that are not quoted are quoted here."""
     purse, kept = Purse(budget), [LABEL]
     purse.spend(LABEL)
     for chunk in storable(knowledge).removeprefix(LABEL).split("\n\n"):
@@ -226,8 +226,8 @@ def _setting(context: PromptContext) -> str:
 
 
 def _here_lately(context: PromptContext) -> list[str]:
-    """Return who else wrote the messages shown of a shared place, who wrote last first; nobody in private. A
-    name loses its commas: a comma ends it here."""
+    """Return the other authors of the messages shown of a shared place, the latest first; nobody in private.
+    Commas are removed from names, since they separate the names here."""
     if context.place.private:
         return []
     wrote = [one for one in context.history if isinstance(one, Message) and one.role == "user"]
@@ -237,16 +237,19 @@ def _here_lately(context: PromptContext) -> list[str]:
 
 
 def _cost(shown: dict[str, Any]) -> str:
-    """Return the text of an item that counts in the budget; images do not."""
+    """Return the text of an item, which is what counts in the budget; images cost nothing."""
     parts = shown["content"] if isinstance(shown.get("content"), list) else [shown]
     told = ("content", "text", "name", "arguments", "output")
     return "".join(str(part[name]) for part in parts for name in told if name in part)
 
 
 def _with_images(message: dict[str, Any], images: Sequence[str]) -> dict[str, Any]:
-    """Return the message with images, in the form of the Responses API, and the names of others below it."""
+    """Return the message with its images, in the form of the Responses API. An image without a URL is a line
+    of text below."""
     names = (name for name in images if not name.startswith(PICTURE_URL))
-    text = "\n".join(dict.fromkeys((message["content"], *names)))  # of an image alone it is the text already
+    text = "\n".join(
+        dict.fromkeys((message["content"], *names))
+    )  # a message of one image may have that text already
     seen = [
         {"type": "input_image", "image_url": url, "detail": "auto"}
         for url in images
@@ -256,7 +259,7 @@ def _with_images(message: dict[str, Any], images: Sequence[str]) -> dict[str, An
 
 
 def _form(context: PromptContext) -> str:
-    """Say which JSON the answer is: ours, or what a program wants."""
+    """Return the section on the JSON form of the answer: ours, or the one that a client wants."""
     form = context.client.form
     if form is None:
         pictures = str(context.client.pictures or "")
@@ -274,9 +277,8 @@ def _with_their_calls(history: Sequence[Message | Item]) -> list[Message | Item]
 
 
 def _dated(context: PromptContext) -> Iterator[bool]:
-    """Yield whether each message of the history bears its date: those of people that begin the history or
-    follow a pause. It does not depend on the time of this turn, so that a message reads the same in the next
-    one."""
+    """Yield for each item of the history whether it shows its date: a person's message at the start or after
+    a pause. This does not depend on the time of the turn, so a message reads the same in the next one."""
     before: datetime | None = None
     for item in context.history:
         if isinstance(item, Message) and item.role == "user":

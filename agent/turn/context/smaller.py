@@ -1,4 +1,4 @@
-"""Makes a prompt smaller for a small window: first the history, then passages, then facts."""
+"""Shorten a prompt for a small window: first the history, then passages, then facts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -8,7 +8,7 @@ from agent.turn.context.prompt import PromptContext, messages_of
 
 
 def fitted(prompt: PromptContext, most: int | None) -> PromptContext:
-    """Return the prompt with at most so many characters, or the smallest that there is."""
+    """Return the prompt with at most `most` characters, or the smallest possible one."""
     while most is not None and size_of(messages_of(prompt)) > most and (less := _less(prompt)) != prompt:
         prompt = less
     return prompt

@@ -28,13 +28,13 @@ LONGEST_LINE = 300
 def serialize_user_context_snippet(
     context: UserContext, budget: Budget, facts: int = MAX_FACTS, *, now: datetime | None = None
 ) -> str:
-    """Return the lines that fit, those with most effect on the answer first. Empty if nothing is known. When
-    facts expire is said from `now` on, and which tasks are urgent; without it, by the date."""
+    """Return the lines that fit, those with most effect on the answer first. Empty if nothing is known. With
+    `now` facts show how soon they expire, and urgent tasks come first; without it, facts show a date."""
     return "\n".join(snippet_lines(fitting(context, budget, facts, now=now), now))
 
 
 def snippet_lines(shown: UserContext, now: datetime | None = None) -> list[str]:
-    """Return the lines of all that is in the context, whatever it costs."""
+    """Return the lines of the whole context, without a budget."""
     weighty, others = _facts_by_weight(shown.long_term_facts, shown.zone, now)
     tasks = _by_urgency(shown.open_tasks, now)
     return [
@@ -63,9 +63,8 @@ def fact_lines(
     now: datetime | None = None,
     notes: Mapping[str, str] = MappingProxyType({}),
 ) -> list[str]:
-    """Return one line per fact, with when it was said and when it expires:
-    ``- [FACT] Ana has the flu (8 Sep 2026, expires in 3 days) [1a2b3c4d]``. Before the date stands its
-    note, by its id."""
+    """Return one line per fact, with when it was said and when it expires: ``- [FACT] Ana has the flu (8 Sep
+    2026, expires in 3 days) [1a2b3c4d]``. `notes` has texts to put before the date, by the fact's id."""
     shown = list(facts)
     ids = short_ids([fact.id for fact in shown])
     noted = {id: f"{line(note)}, " for id, note in notes.items()}
@@ -99,15 +98,15 @@ def fitting(
     context: UserContext, budget: Budget, most_facts: int = MAX_FACTS, *, now: datetime | None = None
 ) -> UserContext:
     """Return the part of the context that fits, in whole items and in the order of the lines: a fact that is
-    too long is skipped. The first facts are preferred; those that fit are listed newest first, since they are
-    shown with the day alone."""
+    too long is skipped. The first facts are preferred. Those that fit are sorted newest first, since their
+    lines show only the day."""
     purse = Purse(budget)
     for text in answer_style(context.preferences):
         purse.spend(text)  # always shown: its fixed form keeps it short
     zoned = _fitting_profile(
         Profile.model_construct(timezone=context.profile.timezone), purse
-    )  # all times are shown in it
-    # The ids are no shorter than those of the facts that fit.
+    )  # all times depend on it
+    # These ids are at least as long as those of the facts that fit, so no line gets longer.
     preferred = list(context.long_term_facts[:most_facts])
     lines = [f"> {text}" for text in fact_lines(preferred, context.zone, now)]
     weighty = [n for n, fact in enumerate(preferred) if fact.importance >= WEIGHTY]

@@ -1,7 +1,7 @@
-"""A server: connected when its tools are first needed, and again after it has ended.
+"""The connection to an MCP server: opens it when first needed, reopens it after its end, and calls its tools.
 
-A turn waits a moment for the first connection and never for one that has failed before; what a server does
-wrong is the error of the call that met it.
+A turn waits up to `TURN_WAITS` for the first connection, but not for one that has failed before. A server's
+fault becomes the error of the call that met it.
 """
 
 import asyncio
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 log = logging.getLogger("hachi.tools")
 
 TURN_WAITS = 3.0
-"""Seconds that turns wait for a connection since it was begun."""
+"""Seconds that turns wait for a connection, counted from its start."""
 CONNECT_SECONDS = 30.0
 CALL_SECONDS = 25.0
 ASK_SECONDS = 120.0
-"""How long a program may take to ask its person within a turn."""
+"""Seconds that a program may take to ask the person within a turn."""
 MOST_ASKED = 1_500
 """Characters of arguments: the person reads all of them before they agree."""
 ASKED = (
@@ -57,7 +57,7 @@ class Connection:
         self._session: asyncio.Future[Session] | None = None
         self._tools: list[Tool] = []
         self._holding: set[asyncio.Task[None]] = set()
-        """Those that hold a session open, and those that are closing one."""
+        """Tasks that have a session open, or are closing one."""
         self._turns_wait_until: float | None = None
 
     def offered_to(self, user: str | None, place: Place) -> bool:
@@ -68,14 +68,14 @@ class Connection:
         try:
             session = self._connect()
         except CircuitOpen:
-            return []  # it was told when the server failed
+            return []  # logged when the server failed
         left = max(0.0, (self._turns_wait_until or 0) - asyncio.get_running_loop().time())
         await asyncio.wait([session], timeout=left)
         return self._tools if session.done() and not session.exception() else []
 
     async def described(self) -> str:
-        """Return the transport, the tools, why others are left out, and who is offered them; for an operator.
-        Ends the session. Raises SettingsError, also where nobody is offered any."""
+        """Describe for an operator the transport, the tools, why others are left out, and who is offered
+        them. Ends the session. Raises SettingsError, also if nobody is offered any tool."""
         try:
             session = await asyncio.shield(self._connect())
         except ToolFailed as error:
@@ -108,14 +108,14 @@ class Connection:
             self._session = None if self._session is session else self._session
 
     def _connect(self) -> "asyncio.Future[Session]":
-        """Return the session, connected if there is none. Raises CircuitOpen."""
+        """Return the session; begin to connect if there is none. Raises CircuitOpen."""
         if self._session is None:
             self.breaker.check()
             loop = asyncio.get_running_loop()
             self._session = loop.create_future()
             if self._turns_wait_until is None:
                 self._turns_wait_until = loop.time() + TURN_WAITS
-            # In no turn's context: it is in nobody's trace, and no one person's call.
+            # Not in a turn's context: the session belongs to no trace and to no person's call.
             holding = loop.create_task(self._hold(self._session), context=Context())
             self._holding.add(holding)
             holding.add_done_callback(self._holding.discard)
@@ -144,14 +144,14 @@ class Connection:
                 self._session = None
             if not opened.done():
                 opened.set_exception(ToolFailed(f"{self.name} cannot be reached: {why}"))
-                opened.exception()  # it may be that nobody waits
+                opened.exception()  # marks it as read: maybe nobody waits for it
 
     def _tool(self, listed: "Listed") -> Tool:
         from agent.turn.mcp_servers.session import changes
 
         name = _NO_NAME.sub("_", f"{self.name}_{listed.name}")[:LONGEST_NAME]
         said = one_line(listed.description or listed.title or listed.name)[:LONGEST_DESCRIPTION]
-        schema = {"properties": {}} | listed.input_schema  # servers of models want some, MCP does not
+        schema = {"properties": {}} | listed.input_schema  # model servers require it, MCP does not
         told = f"{said} (A tool of {self.name}.)"
         if not changes(listed):
             return Tool(name, told, schema, partial(self._run, listed.name), CALL_SECONDS + 1)
@@ -159,7 +159,7 @@ class Connection:
         return Tool(name, told, schema, ask, ASK_SECONDS + CALL_SECONDS, changes=True)
 
     async def _ask(self, tool: str, name: str, turn: TurnContext, written: str) -> ToolResult:
-        """Run a call that may change something if its person agrees."""
+        """Run a call that may change something, if the person agrees."""
         arguments = json.dumps(read_arguments(written), ensure_ascii=False)
         if len(arguments) > MOST_ASKED:
             raise TryAgain(f"the person has to read the arguments: keep them under {MOST_ASKED:,} characters")
@@ -174,7 +174,7 @@ class Connection:
         return await self._run(tool, turn, arguments)
 
     async def call(self, proposed: ProposedCall) -> str:
-        """Run a call to which its person has agreed. Returns what the server answers, quoted. Raises
+        """Run a call to which the person has agreed. Returns the server's answer, quoted. Raises
         ToolFailed."""
         if not self.offered_to(proposed.user, proposed.place):
             raise ToolFailed(f"{self.name} is not offered to them any more")

@@ -15,7 +15,7 @@ ANYWHERE = "*"
 
 
 class McpServer(BaseModel):
-    """How a server is reached, and who is offered its tools. What is misspelt is refused: a misspelt `allow`
+    """How a server is reached, and who is offered its tools. Unknown fields are refused: a misspelt `allow`
     would allow everything."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -29,8 +29,8 @@ class McpServer(BaseModel):
     allow: frozenset[str] | None = None
     """The names of the tools that may be offered; unset: all."""
     places: tuple[str, ...] | None = None
-    """Where everybody is offered its tools: `dm` is in private, `*` anywhere, another one a place with those
-    inside it. Unset: in private, and for admins alone."""
+    """Where everybody is offered its tools: `dm` is in private, `*` anywhere, any other value a place and
+    those inside it. Unset: in private, for admins only."""
 
     @model_validator(mode="after")
     def _reached_one_way(self) -> "McpServer":
@@ -50,7 +50,7 @@ class McpServer(BaseModel):
 
 
 class McpFile(BaseModel):
-    """The file; what else other programs keep in it is theirs."""
+    """The file. Other fields, which other programs store in it, are ignored."""
 
     servers: dict[Name, McpServer] = Field(alias="mcpServers")
     admins: frozenset[str] = frozenset()
@@ -58,8 +58,8 @@ class McpFile(BaseModel):
 
 
 def read_mcp_file(path: Path | None) -> McpFile:
-    """Read the file. Raises SettingsError in one line if it cannot be read, or if others may write it, since
-    it says which programs are run."""
+    """Read the file. Raises SettingsError in one line if it cannot be read, or if other users may write it,
+    since it names programs to run."""
     if path is None:
         return McpFile(mcpServers={})
     try:
@@ -74,4 +74,4 @@ def read_mcp_file(path: Path | None) -> McpFile:
         reason = (
             f"HACHI_MCP: {path}: {f'{where}: ' if where else ''}{fault['msg'].removeprefix('Value error, ')}"
         )
-    raise SettingsError(reason)  # without the cause, which shows what was given, secrets too
+    raise SettingsError(reason)  # without the cause, which shows the values, secrets too

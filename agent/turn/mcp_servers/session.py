@@ -1,4 +1,4 @@
-"""One session with a server: the tools that it lists, and what it answers to calls."""
+"""Open a session with an MCP server, list its tools, and read its errors and results."""
 
 import json
 from collections.abc import AsyncIterator
@@ -24,9 +24,9 @@ LONGEST_SCHEMA = 6_000
 class Session:
     client: Client
     tools: tuple[Tool, ...]
-    """Those that may be offered."""
+    """The tools that may be offered."""
     not_offered: dict[str, str]
-    """Why others are not, by their names."""
+    """Why other tools are not offered, by name."""
     ending: anyio.Event = field(default_factory=anyio.Event)
     """Set it to end the session."""
 
@@ -51,33 +51,33 @@ def _not_offered(tool: Tool, server: McpServer) -> str:
         return "not in its `allow`"
     if len(json.dumps(tool.input_schema)) > LONGEST_SCHEMA:
         return f"the schema of its arguments has more than {LONGEST_SCHEMA:,} characters"
-    try:  # a model's server would refuse the whole turn for it
+    try:  # a model's server would refuse the turn because of it
         Draft202012Validator.check_schema(tool.input_schema)
     except SchemaError as error:
-        return f"the schema of its arguments is none: {error.message[:200]}"
+        return f"the schema of its arguments is invalid: {error.message[:200]}"
     return ""
 
 
 def changes(tool: Tool) -> bool:
-    """Return whether a call may change something: a tool says itself that it only reads."""
+    """Return whether a call may change something: only a tool that declares `read_only_hint` does not."""
     return not (tool.annotations and tool.annotations.read_only_hint)
 
 
 def fault_of(error: Exception) -> str | None:
-    """Return what is wrong with the server; None where it works and refuses one call."""
+    """Return what is wrong with the server; None if it works and only refuses this call."""
     refused = isinstance(error, MCPError) and error.code in (INVALID_PARAMS, METHOD_NOT_FOUND)
     return None if refused else reason(error)
 
 
 def has_ended(error: Exception) -> bool:
-    """Return whether the session is over, which a server over HTTP says in words."""
+    """Return whether the session is over. A server over HTTP reports that only in words."""
     return isinstance(error, MCPError) and (
         error.code == CONNECTION_CLOSED or error.message == "Session terminated"
     )
 
 
 def reason(error: BaseException) -> str:
-    """Return in a few words what went wrong, of the first of several faults."""
+    """Return in a few words what went wrong; of several faults, the first."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, TimeoutError):
@@ -88,7 +88,7 @@ def reason(error: BaseException) -> str:
 
 
 def text_of(result: CallToolResult) -> str:
-    """Return what a tool answered as text. Of anything else there is only the kind."""
+    """Return the text of a tool's result. For anything else, only its kind is shown."""
     parts = (
         one.text if isinstance(one, TextContent) else f"[{one.type}, not shown]" for one in result.content
     )

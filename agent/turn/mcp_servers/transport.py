@@ -1,6 +1,7 @@
-"""The ways to a server, with a bound on what it may send: a server that floods is cut off.
+"""Transports to an MCP server, with a limit on what it may send: a server that floods is cut off.
 
-The library's own way over stdin and stdout gathers a line without an end, and logs each that is no message.
+The library's own transport over stdin and stdout buffers an endless line, and logs each line that is no
+message.
 """
 
 import os
@@ -24,23 +25,23 @@ from pydantic import ValidationError
 from agent.turn.mcp_servers.file import McpServer
 
 TransportStreams = tuple[Any, Any]
-"""What the library reads messages from, and writes them to."""
+"""The streams from which the library reads messages, and to which it writes them."""
 MOST_BYTES = 8_000_000
-"""That a server may send after each request to it, and in one response over HTTP."""
+"""The most that a server may send after each request to it, and in one response over HTTP."""
 FOR_A_MESSAGE = 4_000
-"""Bytes that each message counts beside its own, since taking one takes time."""
+"""Bytes added to the size of each message, since reading one takes time."""
 ENDS_WITHIN = 2.0
 """Seconds for a process to end once its stdin is closed; then it is killed."""
 _CLOSED = (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
 
 
 def transport_of(server: McpServer) -> AbstractAsyncContextManager[TransportStreams]:
-    """Return the way to the server."""
+    """Return the transport to the server."""
     return _over_http(server) if server.url else _over_stdio(server)
 
 
 class _Quota:
-    """What a server may still send before it is asked again."""
+    """How many bytes a server may still send before the next request to it."""
 
     def __init__(self) -> None:
         self.left = MOST_BYTES
@@ -81,7 +82,7 @@ async def _read(process: Process, to_us: ObjectSendStream[SessionMessage | Excep
                 try:
                     message = jsonrpc_message_adapter.validate_json(line, by_name=False)
                 except ValidationError:
-                    await checkpoint()  # what is no message is left out
+                    await checkpoint()  # skip what is no message
                     continue
                 await to_us.send(SessionMessage(message))
 
@@ -91,7 +92,7 @@ async def _write(process: Process, from_us: ObjectReceiveStream[SessionMessage],
     with suppress(*_CLOSED):
         async with from_us:
             async for one in from_us:
-                if isinstance(one.message, JSONRPCRequest):  # an answer to the server buys it nothing
+                if isinstance(one.message, JSONRPCRequest):  # only a request of ours refills the quota
                     quota.left = MOST_BYTES
                 text = one.message.model_dump_json(by_alias=True, exclude_unset=True)
                 await process.stdin.send(f"{text}\n".encode())

@@ -1,1 +1,1 @@
-"""The answer: in one model (`answer`), parsed leniently whole (`parse`) or as it streams in (`stream`)."""
+"""The answer: its model (`answer`), a lenient parser (`parse`), and its streamed text (`streamed_text`)."""

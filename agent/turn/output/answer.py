@@ -1,4 +1,4 @@
-"""The answer, in one pydantic model: what a model is asked for, and every form in which models write it."""
+"""The answer as a pydantic model: the schema that is requested, and every form in which models write it."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from memory.records import DEFAULT_IMPORTANCE, MemoryType, NewMemory
 from memory.text import readable
 
 MOST_FORGET, MOST_SUBJECTS, LONGEST_SUBJECT = 8, 64, 40
-"""The last in characters: a model that writes a longer tag writes a sentence."""
+"""Limits of requests to forget, tags of a memory, and characters of a tag: a longer one is a sentence."""
 EDGES = " \t\r\n\f\v\u200b\u2060\ufeff"
 """Blank and invisible characters."""
 _NOTHING = frozenset("none null nil ~ nan n/a na undefined nothing empty - – —".split())
@@ -27,12 +27,12 @@ _NO_SENTENCES = frozenset(
 
 
 def _named(names: str, default: Any = ...) -> Any:
-    """Return a field that models write by any of these names, as `simple_keys` has them."""
+    """Return a field that models write under any of these names, spelt as `simple_keys` returns them."""
     return Field(default, validation_alias=AliasChoices(*names.split()))
 
 
 def text_of(value: object) -> str | None:
-    """Return a text or number as text; None if it says nothing, or was cut."""
+    """Return a text or number as text; None if it is blank, a word for "nothing", or cut off."""
     if isinstance(value, bool) or not isinstance(value, str | int | float) or CUT in str(value):
         return None
     text = readable(str(value)).strip(EDGES)
@@ -69,7 +69,7 @@ def _importance(value: object) -> float:
 
 
 class WrittenMemory(BaseModel):
-    """One memory. A wrong value costs that value alone."""
+    """One memory. A wrong value is replaced by its default, except in `content`."""
 
     content: Annotated[str, BeforeValidator(_content)] = _named(
         "content fact text memory statement description summary note insight"
@@ -114,7 +114,7 @@ def _new_memories(value: object) -> Iterator[NewMemory]:
 
 
 def new_memories_in(value: object) -> tuple[NewMemory, ...]:
-    """Return the memories in a `memories` value, each content once, in order; skip what says nothing."""
+    """Return the memories in a `memories` value, each content once, in order; skip those without content."""
     first: dict[str, NewMemory] = {}
     for draft in _new_memories(value):
         first.setdefault(" ".join(draft.content.casefold().split()), draft)
@@ -142,8 +142,8 @@ def _requests(value: object) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The message for the user, the memories to store, what the person asked to forget, in a sentence each,
-    and a line on what their pictures show. Nothing is forgotten until they confirm."""
+    """The message for the user, the memories to store, requests to forget in a sentence each, and a line on
+    what the pictures show. Nothing is forgotten until the person confirms."""
 
     message: Annotated[str, BeforeValidator(_message)] = _named(
         "message reply response answer msg finalanswer finalreply finalresponse", ""
@@ -183,12 +183,12 @@ ANSWER_SCHEMA = RequestedSchema("answer", strict_object(**_FIELDS))
 PICTURE_SCHEMA = RequestedSchema(
     "answer", strict_object(**_FIELDS, seen=short_text(LONGEST, "One line: what the pictures show."))
 )
-"""Of an answer to a message with pictures."""
+"""The schema of an answer to a message with pictures."""
 ANSWER = TypeAdapter(Answer)
 
 
 def sentences_in(value: object) -> Iterator[str]:
-    """Yield the texts in a value that may be what a model says."""
+    """Yield the texts in a value that may be the message to the user."""
     if isinstance(value, str) and (" " in value.strip() or value.rstrip().endswith((".", "!", "?", "…"))):
         yield readable(value).strip(EDGES)
     if isinstance(value, Mapping):
@@ -198,7 +198,7 @@ def sentences_in(value: object) -> Iterator[str]:
 
 
 def answer_in(value: object, *, wrapped: bool = False) -> Answer | None:
-    """Return the answer that a value is or wraps, as JSON in a text too; None for other data."""
+    """Return the answer that a value is or wraps, also as JSON in a string; None for other data."""
     if isinstance(value, str) and value.lstrip().startswith("{"):
         objects = objects_in(value)
         value = [one.value for one in objects] if objects and objects[-1].end >= len(value) else []

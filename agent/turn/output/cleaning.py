@@ -11,7 +11,7 @@ THOUGHT_OPENS = re.compile(
 )
 THOUGHT_CLOSES = re.compile(rf"[<◁]/(?:seed:)?{_THOUGHT}[>▷]|\[/THINK\]|{_FINAL}", re.IGNORECASE)
 _CLOSES = re.compile(rf"(?:{THOUGHT_CLOSES.pattern})(?=\s*(?:\n|\{{|`|\Z))", re.IGNORECASE)
-"""Not one that a sentence mentions."""
+"""Matches a closing tag, but not one that a sentence mentions."""
 _THOUGHT_AFTER = re.compile(rf"(?<=[}}`])\s*<{_THOUGHT}>.*\Z", re.DOTALL | re.IGNORECASE)
 _FINALS = re.compile(rf"{_FINAL}|\A(?:assistant)?analysis(?=[A-Z])(?s:.{{0,20000}}?)assistantfinal")
 _OPENER = (
@@ -47,7 +47,7 @@ def cleaned(text: str) -> str:
         text = text[opening.end() :]
     while opened := THOUGHT_OPENS.match(text := text.strip(EDGES)):
         if (closed := THOUGHT_CLOSES.search(text, opened.end())) is None:
-            # an answer may stand at the end of thoughts that were never closed
+            # there may be an answer at the end of thoughts that were never closed
             answer = _TURN_ENDS.split(text[text.rfind('{"message"') :], maxsplit=1)[0].strip(EDGES)
             return answer if answer.endswith(("}", "```")) and answer.startswith("{") else ""
         text = text[closed.end() :]
@@ -62,7 +62,7 @@ def prose(text: str) -> str:
 
 
 def beside_object(text: str) -> str:
-    """Return the sentences beside an object, without the marks next to it: fences, brackets, a label."""
+    """Return the sentences around an object, without the marks next to it: fences, brackets, a label."""
     text = _AFTER.sub("", prose(text), count=1)
     # Only the last characters are searched for the end, to keep this cheap.
     return (text[:-60] + _BEFORE.sub("", text[-60:])).strip(EDGES)

@@ -13,12 +13,12 @@ from memory.records import NewMemory
 
 
 def shaped(raw: str, form: AnswerForm) -> Answer:
-    """Return the answer whose message is the JSON object that the client wants: as it was written, if there
-    is nothing else. Raises AnswerMisfit if the model did not write one."""
+    """Return the answer whose message is the JSON object that the client wants: unchanged, if the text is
+    only that object. Raises AnswerMisfit if the model did not write one."""
     value = _object_in(raw)
     memories: tuple[NewMemory, ...] = ()
     candidates = [value]
-    if value and value.keys() >= {"message", "memories"}:  # the usual answer around it
+    if value and value.keys() >= {"message", "memories"}:  # our usual answer, with the object in it
         memories = new_memories_in(value["memories"])
         whole = "message" in (form.schema or {}).get("properties", ())
         candidates = [_object_in(value["message"]), value if whole else None]
@@ -43,7 +43,7 @@ def _read(text: str) -> object:
 
 
 def _object_in(value: object) -> dict[str, Any] | None:
-    """Return the JSON object in a text, mended where it is broken."""
+    """Return the JSON object in a text, repaired if it is damaged."""
     if isinstance(value, str):
         value = _read(value) or next((one.value for one in objects_in(value)), None)
     return value if isinstance(value, dict) else None

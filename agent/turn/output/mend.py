@@ -1,4 +1,4 @@
-"""Leave out of an answer what repeats the prompt word for word, and what repeats itself without end."""
+"""Remove echoes of the prompt from an answer, and end a reply that repeats itself without end."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
@@ -12,14 +12,14 @@ from memory.records import NewMemory
 from prompts.echo import is_echo
 
 MOST_REPEATS, SHORTEST_LOOP, LONGEST_LOOP = 8, 200, 1_000
-"""From how many rounds of the same text a reply is a loop; characters that repeat; characters of a round."""
+"""A loop has at least so many rounds and repeated characters; the last is the most of a round."""
 _END_LENGTH = 12
 
 
 def without_echo(answer: Answer, rendered: Collection[str] = ()) -> Answer:
-    """Return the answer without memories, tags and requests to forget that are sentences of a prompt, or of
-    the `rendered` one. A message that is nothing else becomes empty; one that loops ends after its first
-    round."""
+    """Return the answer without echoes: memories, tags and requests to forget that are sentences of our
+    prompts or of the `rendered` one. A message that is an echo becomes empty; one that loops ends after its
+    first round."""
     copied = partial(is_echo, rendered=rendered)
     memories = tuple(
         replace(one, subjects=tuple(filterfalse(copied, one.subjects)))
@@ -34,7 +34,7 @@ def without_echo(answer: Answer, rendered: Collection[str] = ()) -> Answer:
 
 
 def until_loop(text: str) -> str:
-    """Return the text up to the second round of what repeats, letter by letter, to its end."""
+    """Return the text without the repetitions at its end: the first round stays."""
     end = text[-_END_LENGTH:]
     period = len(text) - len(end) - text.rfind(end, max(0, len(text) - LONGEST_LOOP), len(text) - 1)
     start = len(text)
@@ -46,8 +46,8 @@ def until_loop(text: str) -> str:
 
 
 def unsupported(memories: Sequence[NewMemory], read: Iterable[str]) -> list[str]:
-    """Return the memories that share no word with what the model read. They are kept, since "yes, very" may
-    answer a question."""
+    """Return the memories that share no word with the texts that the model read. They are stored all the
+    same, since "yes, very" may answer a question."""
     if not memories:
         return []
     words = frozenset().union(*map(stems, read))

@@ -14,30 +14,30 @@ from agent.turn.output.answer import ANSWER, EDGES, Answer, answer_in, joined, n
 from agent.turn.output.cleaning import beside_object, cleaned, prose
 from memory.text import readable
 
-# Shown if nothing readable remains of an answer and nothing was found to quote, and if it holds memories but
-# no message.
+# FALLBACK is shown if an answer has no readable text and there is nothing to quote; FALLBACK_NOTED if it has
+# memories but no message.
 FALLBACK = "Sorry, I lost my words there. Could you say that again?"
 FALLBACK_NOTED = "Noted, I will remember that."
 _ENCODED = re.compile(r"""["']?\{\s{0,99}\\+["']""")
-"""The beginning of an object that is a JSON string itself."""
+"""The beginning of an object inside a JSON string."""
 _ESCAPED = re.compile(r"""\\(["'\\/])""")
 _OURS = re.compile(r"""["'](?:message|memories|content)["']\s{0,9}:""")
 _SPILLED = re.compile(r"""["'],?\s{0,99}["']?memories["']{1,2}\s{0,9}[:\[]""")
-"""The memories of a message whose end was not recognised."""
+"""Where memories begin after a message whose end was not recognised."""
 _BEGUN = re.compile(r"\W*+\w*+\W*+")
-"""An object of which at most the first key was written."""
+"""An object that was cut off at its first key."""
 _SYNTAX = re.compile(r"[\s{}\[\]\"'`,:\\]*+(?:json|null|true|false)?[\s{}\[\]\"'`,:\\]*+")
 _JSON_STARTS = re.compile(r"(?:```\w*\s*)?[\"']?[\[{]\s*(?:\\|[\[{\"'`]|\w{1,40}[\"']?\s*:|\Z)")
 
 
 def parse_answer(raw: str, instead: str = FALLBACK) -> Answer:
-    """Parse a model's final output. Never raises: any input gives a readable answer, and one of which nothing
-    readable remains the message `instead`."""
+    """Parse a model's final output. Never raises: any input gives a readable answer. If no readable text
+    remains, the message is `instead`."""
     return well_formed(raw) or _read(cleaned(readable(raw)), instead)
 
 
 def well_formed(raw: str) -> Answer | None:
-    """Return the answer if it has exactly the requested form, as nearly always; otherwise None."""
+    """Return the answer if it has exactly the requested form, as it nearly always has; else None."""
     match _json(raw):
         case {"message": str(message), "memories": list(), **rest} as fields if rest.keys() <= {
             "forget",
@@ -52,7 +52,7 @@ def well_formed(raw: str) -> Answer | None:
 
 def _read(text: str, instead: str) -> Answer:
     encoded = _json(text.partition("\n")[2].removesuffix("```") if text.startswith("```") else text)
-    if isinstance(encoded, str):  # as JSON twice
+    if isinstance(encoded, str):  # JSON inside a JSON string
         text = cleaned(readable(encoded))
     elif (opened := _ENCODED.search(text)) and "{" not in text[: opened.start()]:
         text = _ESCAPED.sub(r"\1", text)
@@ -67,8 +67,8 @@ def _read(text: str, instead: str) -> Answer:
 
 
 def _chosen(text: str, values: Sequence[JsonValue]) -> tuple[Answer, str]:
-    """Return the answer among the values, and the sentences around it. Answers in a row are one; one that
-    follows sentences is a corrected version of the draft before them."""
+    """Return the answer among the values, and the sentences around it. Answers in a row are joined. An answer
+    after sentences is a correction, and replaces the draft before them."""
     parts, used = list[Answer](), list[JsonValue]()
     for item, then in zip_longest(values, values[1:]):
         before = beside_object(text[used[-1].end if used else 0 : item.start])
@@ -78,7 +78,7 @@ def _chosen(text: str, values: Sequence[JsonValue]) -> tuple[Answer, str]:
             part = Answer("", new_memories_in(item.value))
         named = part and (part.memories or "memories" in text[item.start : item.end].casefold())
         if part is None or (before and not named and (after or len(item.value) > 1)):
-            continue  # a sample in the sentences
+            continue  # an example within the sentences
         parts = [part] if before and part.message else [*parts, part]
         used.append(item)
     if not used:
@@ -89,8 +89,8 @@ def _chosen(text: str, values: Sequence[JsonValue]) -> tuple[Answer, str]:
 
 
 def _sentences_of(text: str, values: Sequence[JsonValue]) -> str:
-    """Return the text of an answer without an envelope, or the longest sentence of an object in its place. A
-    fenced object was asked for, and is shown."""
+    """Return the text of an answer without an envelope. If it is an object instead, return its longest
+    sentence; but a fenced object was requested, and is returned as text."""
     fenced = text.startswith("```") and text.endswith("```") and len(text) > 6
     if fenced or not _JSON_STARTS.match(text):
         text = prose(text)

@@ -11,7 +11,7 @@ from agent.types.events import StreamEvent, TextWritten, TurnDone
 
 OnEvent = Callable[[StreamEvent], None]
 TakeTurn = Callable[[OnEvent], Coroutine[Any, Any, Reply]]
-"""Runs the turn and tells the callback of what happens, and of text as it is generated."""
+"""Runs the turn, and calls the callback with each event and with text as it is generated."""
 
 
 class ReplyStream:
@@ -39,8 +39,8 @@ class ReplyStream:
             await self.aclose()
 
     async def events(self) -> AsyncIterator[StreamEvent]:
-        """Text, tools and what is remembered, in order; the last one is TurnDone. The turn begins with the
-        first that is asked for."""
+        """Yield text, tools and decisions on memories, in order; TurnDone is last. The turn begins when the
+        first event is requested."""
         if self._turn is not None:
             raise BadInput("a stream is read once; ask for another")
         self._turn = turn = asyncio.create_task(self._take_turn(self._events.put_nowait))
@@ -54,7 +54,7 @@ class ReplyStream:
 
     def _ended(self, turn: "asyncio.Task[Reply]") -> None:
         if not turn.cancelled():
-            turn.exception()  # retrieved, so that asyncio does not log the error when the reader left early
+            turn.exception()  # read, so that asyncio does not log the error if the reader left early
         self._events.put_nowait(None)
 
     @property

@@ -1,5 +1,5 @@
-"""Show the message of an answer while the model is still writing it: that of an envelope, as far as it can be
-read, or plain text once no envelope can follow. Everything else waits for the whole answer."""
+"""Show the message of an answer while the model writes it: of a JSON envelope as far as it is readable, plain
+text once no envelope can follow. Everything else waits for the whole answer."""
 
 import re
 from collections.abc import Callable, Collection, Sequence
@@ -16,11 +16,11 @@ from prompts.echo import may_become_echo
 OnText = Callable[[str], None]
 
 CERTAIN = 120
-"""Characters of prose after which it counts as the answer itself."""
+"""Characters of prose after which the prose counts as the answer."""
 PATIENCE = 8192
 """After this many undecided characters, nothing is shown until the end."""
 LOOKAHEAD = 60
-"""Characters in which what has begun shows what it is: a tag, a fence."""
+"""Characters within which a tag or a fence can be recognised."""
 
 _OBJECT = re.compile(r"(?:```\w*\s*)?(?=\{)")
 _TAG = r"[<◁]/?[|｜a-z]|\[/?(?:INST|TOOL|THINK)"
@@ -34,18 +34,18 @@ _UNFINISHED = re.compile(r"(?:\r|[\ud800-\udbff]|\x1b(?:\[[0-?]{0,32}[ -/]{0,4})
 
 
 class MessageStream:
-    """Extracts the visible message from the model's text as it streams in. If the output is well-formed, what
-    it returned is a prefix of the final message; otherwise compare that with `shown`."""
+    """Extracts the visible message from the model's text as it streams in. If the output is well-formed, the
+    returned text is a prefix of the final message; otherwise compare the message with `shown`."""
 
     def __init__(self) -> None:
         self.shown = ""
         """The text returned so far."""
         self._text = ""
-        """What was written of the answer, from the brace of an object on."""
+        """The answer so far; of an object, the text from its brace on."""
         self._step: Callable[[], str] = self._before
-        """Returns what may be shown of it; ends with `_wait_for_end`."""
+        """Returns new text that may be shown; the last step is `_wait_for_end`."""
         self._message = self._unsettled = ""
-        """What was read of it, and its blanks that may be the last ones, or half a character."""
+        """The message so far, and its end that is not shown yet: blanks, or half a character."""
 
     def feed(self, delta: str) -> str:
         """Add text from the model. Returns the newly visible text, often none."""
@@ -81,7 +81,7 @@ class MessageStream:
             return self._go(self._before, text[closed.end() :])
         if len(text) >= LOOKAHEAD and _NOT_PROSE.match(text):
             return self._wait_for_end()
-        if opened := _ENVELOPE.search(text):  # a fenced envelope after prose may be a sample
+        if opened := _ENVELOPE.search(text):  # a fenced envelope after prose may be an example
             fenced = text.count("```", 0, opened.end()) % 2
             return self._wait_for_end() if fenced else self._go(self._object, text[opened.end() :])
         return "" if len(text) < CERTAIN else self._go(self._prose, text)
@@ -121,24 +121,25 @@ class MessageStream:
 
 
 class FormStream:
-    """Passes on the JSON object that a client wants as the model writes it, if the server enforces its form;
-    else nothing, as the model may yet have to be asked once more."""
+    """Shows the JSON object that a client wants as the model writes it, if the server enforces its form. Else
+    shows nothing, as the model may have to be asked again."""
 
     def __init__(self, enforced: bool) -> None:
         self._enforced = enforced
         self._text = self.shown = ""
 
     def feed(self, text: str) -> None:
-        """Take in what can be shown now, without white space around the object."""
+        """Add text, and set `shown` to the object so far, without white space around it."""
         self._text += text
         self.shown = self._text.strip() if self._enforced and self._text.lstrip().startswith("{") else ""
 
 
 class ShownText:
-    """Shows the text of the answer as the model writes it, and at the end what was held back as uncertain.
+    """Shows the text of the answer as the model writes it, and at the end the text that was uncertain until
+    then.
 
-    Only the text of the last model call is the answer, and only its end shows that a call was the last. So
-    text that an earlier call wrote beside its tool calls is shown too, on lines of its own.
+    Only the text of the last model call is the answer, but a call turns out to be the last only at its end.
+    So text that an earlier call wrote besides its tool calls is shown too, on separate lines.
     """
 
     def __init__(
@@ -150,26 +151,27 @@ class ShownText:
         *,
         object_only: bool = False,
     ) -> None:
-        """`extract` begins with a model call, and text ends at one of the `stops`. What may become a sentence
-        of the `rendered` prompt waits. An answer that is `object_only` has no text before it."""
+        """`extract` makes a stream for each model call. Text ends at the first of the `stops`. Text that may
+        become a sentence of the `rendered` prompt waits. With `object_only` no text may come before the
+        object."""
         self._on_text, self._extract, self._stops, self._object_only = on_text, extract, stops, object_only
         self._rendered = rendered
         self._waits = max(map(len, stops), default=1) - 1
         self._new_line = ""
         self._call = extract()
         self.text = ""
-        """What was shown of the present model call."""
+        """The text shown of the current model call."""
 
     def feed(self, written: str) -> None:
         self._call.feed(written)
         shown = self._call.shown
         if self.text or not may_become_echo(shown, self._rendered):
-            # what may be the beginning of a stop waits
+            # text that may begin a stop waits
             ready = until_stop(shown, self._stops)
             self._show(ready[: len(ready) - self._waits * (ready == shown)])
 
     def call_tools(self) -> None:
-        """Begin with the text of the next model call."""
+        """Show the rest of this model call's text, and begin with the next call."""
         if self._object_only and self.text:
             raise ModelError("the model called a tool after its answer in the form of response_format")
         self._show(until_stop(self._call.shown, self._stops))
@@ -177,8 +179,8 @@ class ShownText:
         self._call, self.text = self._extract(), ""
 
     def end(self, message: str) -> None:
-        """Show what is left of the answer; all of it, below, if what was shown is not the answer. One that
-        was cut where it began to loop was shown."""
+        """Show the rest of the answer, or all of it on a new line if other text was shown. If the answer was
+        cut where it began to loop, it was shown already."""
         if not (message.startswith(self.text) or self.text.startswith(message)):
             self.text, self._new_line = "", "\n"
         self._show(message)

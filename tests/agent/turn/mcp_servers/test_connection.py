@@ -120,7 +120,7 @@ async def test_a_tool_that_may_change_something_runs_once_the_person_agrees_to_i
 async def test_a_tool_whose_schema_would_have_the_turn_refused_is_not_offered():
     async with connected(mcp_weather.BADLY) as one:
         tools = await listed(one)
-        assert "odd is left out: the schema of its arguments is none: 'x'" in await one.described()
+        assert "odd is left out: the schema of its arguments is invalid: 'x'" in await one.described()
     assert "weather_odd" not in {tool.name for tool in tools}
     assert tools[0].schema["properties"] == {}
 
