@@ -143,7 +143,11 @@ async def recording_cost(turns: int) -> float:
     """Return the cost of a turn with recording and writing its trace, relative to one without."""
     recorder.PAUSE = 3600.0  # traces are written when the code below says so
     async with AsyncExitStack() as closing:
-        pets = {on: await closing.enter_async_context(furnished("ana", traces=on)) for on in (False, True)}
+        contents = {False: "off", True: "redacted"}
+        pets = {
+            on: await closing.enter_async_context(furnished("ana", trace_content=content))
+            for on, content in contents.items()
+        }
         spent = {False: 0.0, True: 0.0}
         for n in range(LOT + turns):
             for on in (False, True) if n % 2 else (True, False):

@@ -31,7 +31,7 @@ ROUTES = {
         GET {PERSON}/messages, DELETE {PERSON}/messages/{{id}}, GET {PERSON}/tasks, POST {PERSON}/tasks,
         PATCH {PERSON}/tasks/{{id}}, DELETE {PERSON}/tasks/{{id}}, GET {PERSON}/context,
         PUT {PERSON}/context/{{field}}, DELETE {PERSON}/context/{{field}}, GET {PERSON}/export,
-        GET {PERSON}/check-ins, PUT {PERSON}/check-ins, DELETE {PERSON}/check-ins/{{id}},
+        GET {PERSON}/check-ins, PUT {PERSON}/check-ins,
         GET {PERSON}/accounts, POST {PERSON}/accounts, POST {PERSON}/accounts/code, DELETE {PERSON}/accounts,
         DELETE {PERSON}, GET {PERSON}/knowledge, GET {PERSON}/knowledge/search, POST {PERSON}/knowledge,
         PUT {PERSON}/knowledge/files/{{name}}, DELETE {PERSON}/knowledge/{{id}},
