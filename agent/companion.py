@@ -3,9 +3,9 @@
 async with Companion.open() as pet:
     reply = await pet.respond("I broke my shoulder", user="mickael")
 
-Talking is here; the rest is grouped: `pet.memories`, `pet.tasks`, `pet.documents`, `pet.people`,
+Turns are here; the other operations are grouped: `pet.memories`, `pet.tasks`, `pet.documents`, `pet.people`,
 `pet.conversations`, `pet.check_ins`, `pet.sessions`, `pet.traces`, `pet.admin`. Every method that reads takes
-a user, and a place where the conversation is not private. Errors are those of `agent.errors`.
+a user, and a place unless the conversation is private. Errors are those of `agent.errors`.
 """
 
 import asyncio
@@ -57,12 +57,12 @@ if TYPE_CHECKING:
 
     Hooks: TypeAlias = RunHooks[Any]
     Guardrail: TypeAlias = InputGuardrail[Any] | OutputGuardrail[Any]
-else:  # the SDK takes seconds to import, and is looked for where its objects are passed
+else:  # the SDK takes seconds to import, and arguments are checked against it only once it is loaded
     Hooks = Guardrail = Model = OwnTool = LearningResult = LearningCost = Any
 
 T = TypeVar("T")
 UNASKED_SECONDS = 180.0
-"""How long a turn may take that no message began."""
+"""Seconds that a turn without a message may take."""
 
 
 def _clock(value: object) -> Clock:
@@ -80,19 +80,19 @@ class OpenOptions(TypedDict, total=False):
     """The arguments of `Companion.open` and `start` besides the settings."""
 
     clock: Annotated[Clock, Argument(_clock)]
-    """Returns the time, with its zone; unset: the machine's clock."""
+    """Returns the time, with its zone. Unset: the machine's clock."""
     model: Annotated[Model, _MODEL] | None
     """Answers in place of the model that the settings name. Conversations are then consolidated only if you
-    pass `consolidation_model`, which may be the same."""
+    pass `consolidation_model` too, which may be the same."""
     consolidation_model: Annotated[Model, _MODEL] | None
     periodic_jobs: bool
-    """False: no periodic job runs, for a program that looks at something and ends."""
+    """False: run no periodic jobs, for a short-lived program."""
     upkeep_model: Annotated[Model, _MODEL] | None
     """The former name of `consolidation_model`."""
     upkeep: bool
     """The former name of `periodic_jobs`."""
     surface: ShortText
-    """Where people meet the companion, for traces."""
+    """The name of the surface, for traces."""
     tools: Annotated[Sequence[OwnTool], Argument(listed)]
     """More tools for the model: typed functions, the Agents SDK's function tools and MCP servers."""
     only_tools: ShortTexts | None
@@ -105,8 +105,8 @@ class OpenOptions(TypedDict, total=False):
 
 @checks_arguments
 class Companion:
-    """A companion: answers messages, remembers, and forgets. `Companion.open` makes one; so does `start`,
-    with `close` at its end. It belongs to the event loop that opened it; elsewhere, or closed, it raises
+    """A companion: it answers messages, remembers, and forgets. Open it with `Companion.open`, or with
+    `start` and `close`. Use it only in the event loop that opened it; elsewhere, or once closed, it raises
     NotOpen."""
 
     def __init__(self, components: Components) -> None:
@@ -123,12 +123,12 @@ class Companion:
         self.traces = components.traces
         self.admin = services.admin
         self.reminders = services.reminders
-        """Surfaces register here whom they can reach; due tasks are then announced."""
+        """Surfaces register senders here; reminders of due tasks then go to the people whom they reach."""
         deliveries = services.conversations.deliveries
         self.check_ins = CheckInService(components, deliveries, self._take_unasked_turn)
-        """Surfaces register here whom they can write to; who wants it is then asked how things went."""
+        """Surfaces register senders here; check-ins then go to people who want them."""
         self.calls = ConfirmedCalls(components, self._take_unasked_turn)
-        """Calls that a person is asked about by a button, and that run once they agree."""
+        """Tool calls that wait for a person to confirm them with a button, and then run."""
         self._runtime: Runtime | None = None
         self._runtime_lock = asyncio.Lock()
         self._closing = AsyncExitStack()
@@ -147,8 +147,8 @@ class Companion:
 
     @classmethod
     async def start(cls, settings: Settings | None = None, **options: Unpack[OpenOptions]) -> "Companion":
-        """Open the database; the index and the model's library are opened when they are first needed. What is
-        unset in `settings` comes from the environment. Raises SettingsError, BadInput or MemoryFault."""
+        """Open the database; the index and the model's library load on first use. Unset settings come from
+        the environment. Raises SettingsError, BadInput or MemoryFault."""
         settings = settings or Settings.load()
         read_persona(settings.persona)  # report a bad one now and not at the first message
         added = extensions(
@@ -188,7 +188,7 @@ class Companion:
         return pet
 
     async def close(self) -> None:
-        """Finish what is under way and close the databases. A second call does nothing."""
+        """Finish running work and close the databases. A second call does nothing."""
         if not self.components.database.closed:
             self.components.database.check_usable()
         closing, self._closing = self._closing, AsyncExitStack()
@@ -196,8 +196,8 @@ class Companion:
         self.components.database.closed = True
 
     async def _purge_forgotten(self) -> None:
-        """Delete what was forgotten and can no longer be brought back. A database that cannot be reached is
-        reported by whatever needs it first."""
+        """Purge what was forgotten and can no longer be restored. An unreachable database is not reported
+        here: the next operation reports it."""
         with suppress(MemoryFault):
             await self.admin.purge_forgotten()
 
@@ -225,8 +225,8 @@ class Companion:
         answer: type[Any] | None = None,
         **options: Unpack[TurnOptions],
     ) -> Reply[Any]:
-        """One turn. The reply is durable when it returns. `TurnOptions` tells of the other arguments. With
-        an `answer`, a pydantic model or a dataclass, the model answers with one: the reply's `value`."""
+        """Answer a message: one turn. The reply is stored when this returns. `TurnOptions` describes the
+        other arguments. With `answer`, a pydantic model or a dataclass, the reply's `value` is one."""
         if answer is None:
             return await self._take_turn(text, user, options)
         options["client"] = with_form(answer, options.get("client"))
@@ -234,8 +234,8 @@ class Companion:
         return replace(reply, value=value_of(answer, reply))
 
     def stream(self, text: Text, *, user: User | None, **options: Unpack[TurnOptions]) -> ReplyStream:
-        """Stream the reply as it is generated: `async for piece in pet.stream(…)`; the whole `Reply`
-        is in the stream's `reply` afterwards."""
+        """Stream the reply as it is generated: `async for piece in pet.stream(…)`. Afterwards the stream's
+        `reply` is the whole `Reply`."""
         return ReplyStream(lambda on_event: self._take_turn(text, user, options, on_event))
 
     async def _take_turn(
@@ -281,7 +281,7 @@ class Companion:
         )
 
     async def _take_unasked_turn(self, request: TurnRequest) -> Reply:
-        """Take a turn that no message began."""
+        """Take a turn without a message."""
         deps = (await self.runtime()).turn
         from agent.turn.turn import take_turn
 
@@ -295,10 +295,10 @@ class Companion:
     async def learn(
         self, *, user: User, calls: Limit, progress: Callable[[int], None] | None = None
     ) -> LearningResult:
-        """Let the model consolidate the user's private conversations that were imported: one after the other,
-        the oldest first, with so many model `calls` at most, which do not count against the daily
-        limit of consolidation. Calls `progress` with how many messages were read. What was learned stays;
-        another call goes on. Raises BadInput and ModelError."""
+        """Consolidate the user's imported private conversations with the model, the oldest first, in at most
+        `calls` model calls. They do not count against the daily limit of consolidation. `progress` gets the
+        number of messages read. What was learned stays; another call continues. Raises BadInput and
+        ModelError."""
         return await (await self._learning()).run(user, calls, progress)
 
     async def _learning(self) -> "Learning":
@@ -308,9 +308,9 @@ class Companion:
         return Learning(consolidation)
 
     async def settle(self, within: Seconds | None = None, *, hurry: bool = True) -> bool:
-        """Wait until the background work that is due has been done, and with `hurry` what waits for
-        conversations to go quiet, at most `within` seconds; then it goes on in the background. Returns
-        whether it is done."""
+        """Wait until the due background work is done, at most `within` seconds; then it continues in the
+        background. `hurry` includes consolidations that wait for conversations to go quiet. Returns whether
+        all is done."""
         worker = (await self.runtime()).worker
         settling = asyncio.ensure_future(worker.settle(hurry=hurry))
         done, _ = await asyncio.wait([settling], timeout=within)
@@ -322,8 +322,8 @@ class Companion:
         return True
 
     async def runtime(self) -> Runtime:
-        """Load what a turn needs, when first asked for; a surface may ask early to save the first person
-        the wait. Raises SettingsError."""
+        """Load what a turn needs, on first use. A surface may call this early, so that the first person does
+        not wait. Raises SettingsError."""
         async with self._runtime_lock:
             self.components.database.check_usable()
             if self._runtime is None:

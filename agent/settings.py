@@ -1,5 +1,5 @@
-"""Every setting, with a line on what it does. Each is an environment variable: `HACHI_` and its name in
-capitals, or the conventional name given as its alias."""
+"""Every setting, with its description. Each is an environment variable: `HACHI_` and its name in capitals, or
+its conventional name (the alias)."""
 
 import re
 import reprlib
@@ -46,12 +46,12 @@ RENAMED = {
     "upkeep_per_day": "consolidate_per_day",
     "traces": "trace_content",
 }
-"""Settings by their former names."""
+"""The names of settings today, by their former names."""
 GONE = frozenset(
     {"http_max_body", "summary_budget", "summary_reread", "prompt_facts", "consolidate_tokens", "unimportant"}
     | {"purge_minutes", "upkeep_per_hour", "reranker", "traces_url"}
 )
-"""Settings that nobody set."""
+"""Settings of earlier versions that no longer exist; their values are fixed now."""
 
 
 def _ids(value: Any) -> Any:
@@ -69,7 +69,7 @@ BudgetSetting = Annotated[Budget, NoDecode, BeforeValidator(Budget.parse), Plain
 
 
 def _patterns(value: str) -> str:
-    """One a line, each a regular expression."""
+    """Check that each line is a regular expression."""
     for pattern in value.splitlines():
         try:
             re.compile(pattern)
@@ -79,7 +79,7 @@ def _patterns(value: str) -> str:
 
 
 def _http_url(value: str) -> str:
-    """Check an address of HTTP, which stays as it is written."""
+    """Check that the text is an HTTP URL, and return it unchanged."""
     try:
         _HTTP_URL.validate_python(value)
     except ValidationError as error:
@@ -104,7 +104,7 @@ def _variable(fields: Mapping[str, FieldInfo], name: str) -> tuple[str, bool]:
 
 
 def _unreadable(fields: Mapping[str, FieldInfo], name: str, fault: ErrorDetails) -> str:
-    """Why a setting cannot be read, without the value of a secret."""
+    """Say why a setting cannot be read. The value of a secret is not shown."""
     if fault["type"] == "extra_forbidden":
         advice = (
             _advice(name.lower(), {field: field for field in fields})
@@ -118,7 +118,7 @@ def _unreadable(fields: Mapping[str, FieldInfo], name: str, fault: ErrorDetails)
 
 
 class _Environment(EnvSettingsSource):
-    """The environment, and below it the settings file. Others' variables are left alone."""
+    """Settings from the environment, then the settings file. Ignores other programs' variables."""
 
     def __init__(self, settings: type[BaseSettings], given: Mapping[str, Any]) -> None:
         self._given = given
@@ -134,12 +134,12 @@ class _Environment(EnvSettingsSource):
             name.lower(): value for name, value in read_settings_file(file, required=bool(named)).items()
         }
         self.sources = {**dict.fromkeys(written, str(file)), **dict.fromkeys(environment, "environment")}
-        """Where each variable was read, by its name in small letters."""
+        """Where each variable was read, keyed by its lower-case name."""
         return {**written, **environment}
 
 
 def sources() -> dict[str, str]:
-    """Where each setting that is set was read, by its variable: `environment`, or the path of the file."""
+    """Return where each setting that is set was read, by variable: `environment`, or the path of the file."""
     read = _Environment(Settings, {}).sources
     variables = map(variable_of, Settings.model_fields)
     return {name: read[name.lower()] for name in variables if name.lower() in read}
@@ -151,7 +151,7 @@ def variable_of(field: str) -> str:
 
 
 def misspelt() -> list[str]:
-    """Say of each variable `HACHI_*` that nothing reads, but is nearly a setting, which one it may mean."""
+    """Return a line for each unknown `HACHI_*` variable that resembles a setting, with its suggestion."""
     variables = {field: variable_of(field) for field in Settings.model_fields}
     given = sorted(name.upper() for name in _Environment(Settings, {}).sources if name.startswith("hachi_"))
     unread = [name.removeprefix("HACHI_").lower() for name in given if name not in variables.values()]
@@ -160,7 +160,7 @@ def misspelt() -> list[str]:
 
 
 def _advice(name: str, settings: Mapping[str, str]) -> str:
-    """Say which setting one of this name, which there is not, may mean; empty where nobody can tell."""
+    """Suggest a setting for an unknown name; empty if none is similar."""
     if name in RENAMED:
         return f"it is {settings[RENAMED[name]]} now"
     if name in GONE:
@@ -170,14 +170,13 @@ def _advice(name: str, settings: Mapping[str, str]) -> str:
 
 
 def as_named_now(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings that an earlier version recorded under the names of this one, without those that are
-    gone."""
+    """Rename settings of an earlier version to today's names, and drop those that no longer exist."""
     named = {RENAMED.get(name, name): value for name, value in values.items()}
     return {name: value for name, value in named.items() if name not in GONE}
 
 
 class Settings(BaseSettings):
-    """Read once, then passed along. Arguments win over the environment, and that over the settings file."""
+    """All settings, read once. Arguments take precedence over the environment, then the settings file."""
 
     model_config = SettingsConfigDict(env_prefix="HACHI_", frozen=True, extra="forbid", env_ignore_empty=True)
 
@@ -185,207 +184,209 @@ class Settings(BaseSettings):
     """The data folder: database, chat history, log. Set it to keep several companions apart, or the data on
     another disk."""
     env_file: Path | None = None
-    """A file with settings, a line each, which the environment wins over; unset is `.env` in `home`. Set it
-    where secrets are kept in a file of their own."""
+    """A file with one setting a line; the environment wins over it. Unset: `.env` in `home`. Set it to keep
+    secrets in another file."""
     database_url: SecretStr | None = _conventional("DATABASE_URL", "database_url")
-    """`postgresql://…` to share one database between processes; unset is SQLite in `home`. Set it for several
+    """The URL of a PostgreSQL database, `postgresql://…`. Unset: SQLite in `home`. Set it for several
     processes or machines."""
     qdrant_url: HttpAddress | None = _conventional("QDRANT_URL", "qdrant_url")
-    """A Qdrant server, or a cluster; unset searches in this process. Set it where `hachi doctor` says that
-    somebody has more than the index may hold."""
+    """The URL of a Qdrant server or cluster. Unset: the index is in this process. Set it if `hachi doctor`
+    says that somebody has more than that index may hold."""
     qdrant_api_key: SecretStr | None = _conventional("QDRANT_API_KEY", "qdrant_api_key")
-    """Its key. Set it where that server asks for one."""
+    """The key of the Qdrant server. Set it if the server requires one."""
     index_memory: Annotated[int, Field(ge=1, le=1_000_000)] = 256
-    """Megabytes that the index in this process may take: those who searched last are kept in it. Raise it
-    where many people search at once, lower it on a small machine."""
+    """Megabytes of memory for the index in this process; it keeps the people who searched last. Raise it if
+    many people search at once, lower it on a small machine."""
 
     openai_api_key: SecretStr | None = _conventional("OPENAI_API_KEY", "openai_api_key")
-    """With neither this nor a base URL, the offline stand-in answers. Set it for OpenAI, or a server that
-    asks for a key."""
+    """The key of the model's server. With neither a key nor a base URL, the offline stand-in answers. Set it
+    for OpenAI, or for a server that requires a key."""
     openai_base_url: HttpAddress | None = _conventional("OPENAI_BASE_URL", "openai_base_url")
-    """Any OpenAI-compatible server: Ollama, vLLM, LM Studio, Mistral … Set it for any other than OpenAI."""
+    """The URL of an OpenAI-compatible server: Ollama, vLLM, LM Studio, Mistral … Set it for any server but
+    OpenAI's."""
     provider: ProviderName | None = None
-    """What kind of server it is: its usual base URL, and the fields it takes. Unset, the base URL tells. Set
-    it where the URL is a proxy's."""
+    """The kind of server. It sets the usual base URL and the fields of a request. Unset: the base URL
+    decides. Set it if the URL is a proxy's."""
     model: str | None = None
-    """The model's name; unset is `gpt-5-mini` at OpenAI. A server of your own needs one. Without a server, it
-    may be the path of a GGUF file, which Hachi serves itself. Set it for a better or a cheaper one."""
+    """The model's name. Unset: `gpt-5-mini` at OpenAI; any other server needs a name. Without a server, it
+    may be the path of a GGUF file, and Hachi serves that file itself. Set it for a better or a cheaper
+    model."""
     fallback_model: Annotated[str, AfterValidator(model_address.checked)] | None = None
-    """A second model, for while the first does not answer or wants money: `NAME@https://base/v1`,
-    `NAME@PROVIDER`, or NAME alone at the same server. Set it where answers must not wait for one provider."""
+    """A second model, used while the first does not answer or has no credit left: `NAME@https://base/v1`,
+    `NAME@PROVIDER`, or only NAME at the same server. Set it if answers must not depend on one provider."""
     fallback_key: SecretStr | None = None
-    """The key of the second model's server; unset is the first's, if it is the same server. Set it for a
-    second provider."""
+    """The key of the second model's server. Unset: the first model's key, if both have the same server. Set
+    it for a second provider."""
     api: Literal["responses", "chat"] | None = None
-    """Which API the server speaks; unset is the provider's: `responses` at OpenAI and `chat` elsewhere. Set
-    it where a server speaks the other one better."""
+    """The API that is called. Unset: `responses` at OpenAI, `chat` elsewhere. Set it if a server supports the
+    other one better."""
     structured: Literal["schema", "object", "none"] | None = None
-    """How the reply's JSON is asked for: by json_schema with every call, as a JSON object, or by the prompt
-    alone. Unset is the provider's: a schema where one is enforced, beside tools at OpenAI only. Set it where
-    replies come as broken JSON."""
+    """How the reply's JSON is requested: with a JSON schema in every call, as a JSON object, or only in the
+    prompt. Unset: a schema if the provider enforces it; together with tools only at OpenAI. Set it if replies
+    come as broken JSON."""
     transcriber: Annotated[str, AfterValidator(model_address.checked)] | None = None
-    """What hears voice messages in Discord and Slack: `NAME@https://base/v1`, `NAME@PROVIDER`, or NAME alone
-    at the model's server, which has OpenAI's `/audio/transcriptions`; `off` for nothing. Unset:
-    `gpt-4o-mini-transcribe` where OpenAI's model answers. Set it to a server of your own."""
+    """The model that transcribes voice messages in Discord and Slack: `NAME@https://base/v1`,
+    `NAME@PROVIDER`, or only NAME at the model's server. The server needs OpenAI's `/audio/transcriptions`.
+    `off`: none. Unset: `gpt-4o-mini-transcribe` if OpenAI's model answers. Set it to use a server of your
+    own."""
     transcriber_key: SecretStr | None = None
-    """The key of that server; unset is the model's, if it is the same server. Set it for another provider."""
+    """The key of the transcriber's server. Unset: the model's key, if both have the same server. Set it for
+    another provider."""
     images: bool | None = None
-    """Whether the model can see, so that pictures are shown to it. Unset: OpenAI's can, a server on this
-    machine where llama.cpp says so, and others are tried with the pictures of Discord and Slack. Set it where
-    a local model sees, or a client's pictures are for another provider's."""
+    """Whether the model accepts pictures. Unset: OpenAI's does, and one on this machine does if llama.cpp
+    says so; other models are tried with pictures from Discord and Slack. Set it if a local model accepts
+    pictures, or to send clients' pictures to another provider."""
     model_timeout: Annotated[float, Field(gt=0)] = 60.0
-    """Seconds to wait for a model's whole answer, and in a stream for its first piece and each next one; a
-    call that takes longer is not tried again. Raise it for a slow machine."""
+    """Seconds to wait for a model's answer; in a stream, for the first piece and for each next one. A call
+    that times out is not retried. Raise it for a slow machine."""
     model_retries: Annotated[int, Field(ge=0, le=10)] = 2
-    """How often a call is tried again after 429, 5xx or a network fault, with back-off. Lower it where a
-    fallback should answer sooner."""
+    """How often a call is retried after 429, 5xx or a network fault, with back-off. Lower it if a second
+    model should answer sooner."""
     answer_tokens: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
-    """Tokens of one answer of the model at most; 0 is any number. Unset: 1,000 of a model on this machine,
-    which may write without an end, and double where it thinks first. Set it where replies are cut off, or too
-    long."""
+    """The most tokens of one answer; 0: no limit. Unset: 1,000 for a model on this machine, because it may
+    never stop, and double that if it thinks first. Set it if replies are cut off, or too long."""
     model_slots: Annotated[int, Field(ge=1, le=10_000)] | None = None
-    """Requests that the model's server works on at once. Unset: one where it is llama.cpp, Ollama or LM
-    Studio, any number elsewhere. Set it where the server was started with more."""
+    """The most requests that are sent to the model's server at once. Unset: one for llama.cpp, Ollama and LM
+    Studio, no limit elsewhere. Set it if the server was started with more slots."""
     context_tokens: Annotated[int, Field(ge=500)] | None = None
-    """Tokens of a request and its answer that the model takes; the history, passages and facts are cut to it.
-    Unset: what the server refuses for its length is asked again with less, and remembered. Set it where
-    refusals cost time, or to spare money."""
+    """The model's window: tokens of a request and its answer. The history, passages and facts are cut to it.
+    Unset: a request that is refused for its length is sent again with less text, and the limit is remembered.
+    Set it to avoid these refusals, or to save money."""
     max_turns: Annotated[int, Field(ge=1, le=50)] = 5
-    """Model calls in a turn; the last one may call no tool, and answers. Raise it for tools that build on
-    each other."""
+    """The most model calls in a turn. The last call gets no tools, so it answers. Raise it for tools that
+    build on each other."""
 
     embedder: str | None = None
-    """`bundled` or `openai:NAME`; unset is `openai:text-embedding-3-small` with an OpenAI key and no other
-    base URL, else `bundled`. Set it to find what is put in other words, at a cost a message."""
+    """`bundled` or `openai:NAME`. Unset: `openai:text-embedding-3-small` with an OpenAI key and no other base
+    URL, otherwise `bundled`. Set it to find other words for the same thing, at a cost for each message."""
     memory: bool = True
-    """Whether anything is remembered. Off: each turn is anonymous, so nothing is read for it and nothing of
-    it is kept but its trace; what was remembered before stays. Switch it off for a demonstration."""
+    """Whether anything is remembered. Off: each turn is anonymous, reads no memory and stores only its trace.
+    Earlier memories stay. Switch it off for a demonstration."""
     history_messages: Annotated[int, Field(ge=0, le=100)] = 12
-    """How many of the last messages the model sees at most; once they are more, half of them remain. Raise it
-    where the model loses the thread of long talks."""
+    """How many of the last messages the model sees at most. Once there are more, only the newer half remains.
+    Raise it if the model loses the thread of long conversations."""
     history_budget: BudgetSetting = Budget(24_000)
-    """How much of the last messages the model sees; what is more is cut to half of it, in whole messages.
-    Lower it for a small window."""
+    """How much text of the last messages the model sees. Longer text is cut to half of this, in whole
+    messages. Lower it for a small window."""
     context_budget: BudgetSetting = Budget(1_000)
-    """How much it sees of what is known of the person: how to answer, profile, facts, tasks. Raise it where
-    it should know people without a search."""
+    """How much text about the person the model sees: how to answer, profile, facts, tasks. Raise it if the
+    model should know people without a search."""
     knowledge_budget: BudgetSetting = Budget(4_000)
-    """How much text of documents one search returns. Raise it where passages end too early."""
+    """How much text of documents one search returns. Raise it if passages end too early."""
     knowledge_first: bool = False
-    """Search the documents before the first model call, and not only when the model asks. Switch it on for a
-    model that does not look things up."""
+    """Whether to search the documents before the first model call, and not only when the model asks. Switch
+    it on for a model that does not look things up."""
     importance_floor: Annotated[float, Field(ge=0, le=1)] = 0.3
-    """Facts of less importance are not kept. Raise it where trifles are remembered."""
+    """The lowest importance of facts that are stored. Raise it if trifles are remembered."""
     half_life_days: Annotated[float, Field(gt=0)] | None = None
-    """After so many days without being said or recalled, a memory's score is halved; use slows the decay.
-    Unset: age does not matter. Set it where old facts crowd out new ones."""
+    """A memory's score is halved after so many days in which it was neither stated nor recalled; use slows
+    the decay. Unset: age does not matter. Set it if old facts crowd out new ones."""
     judge: bool = True
-    """Let a model rule on facts that may repeat or contradict each other: in the consolidation call, and in a
-    call of its own for facts that come from elsewhere. Unset, it rules only where a model consolidates. Off:
-    both facts stay, unless the words prove it. Switch it off to save calls, at the price of repetitions."""
+    """Whether a model rules on facts that may repeat or contradict each other: in the consolidation call, and
+    in a separate call for facts from elsewhere. Unset: only if a model consolidates. Off: both facts stay,
+    unless their words prove it. Switch it off to save calls, at the price of repetitions."""
     consolidate: Literal["model", "plain", "off"] | None = None
-    """What consolidates a conversation after a turn, its summary and what is known of the speaker: one model
-    call, plain rules, or nothing. Unset is `model`, and `plain` with the offline stand-in. Set it to `plain`
-    or `off` to save calls."""
+    """How a conversation is consolidated after a turn (its summary, and what is known of the speaker): by one
+    model call, by plain rules, or not at all. Unset: `model`, or `plain` with the offline stand-in. Set it to
+    `plain` or `off` to save calls."""
     consolidate_minutes: Annotated[float, Field(ge=0, le=10_080)] = 360
-    """After how many minutes in which nobody writes a conversation is consolidated where at least six
-    messages have no summary, if they do not leave the prompt earlier. Lower it where facts of a talk are
-    wanted sooner."""
+    """Minutes without a message after which a conversation is consolidated, if at least six messages have no
+    summary. It happens earlier if these messages leave the prompt. Lower it if facts are needed sooner."""
     consolidate_model: str | None = None
-    """The model for consolidation and rulings, such as a cheaper one; unset is the one that answers. Set it
-    to spare the better model for answers."""
+    """The model for consolidation and rulings. Unset: the model that answers. Set it to a cheaper model to
+    save money."""
     consolidate_per_day: Annotated[int, Field(ge=0, le=1_000_000)] = 600
-    """Model calls a day (UTC) that consolidate what one person says in private, or what is said in one place;
-    what is over waits. 0 is any number. Raise it where `hachi doctor` says that work waits for it."""
+    """The most model calls for consolidation in a day (UTC), for one person in private or for one place; the
+    rest waits. 0: no limit. Raise it if `hachi doctor` says that work waits for it."""
     mode: Literal["companion", "study", "work"] = "companion"
-    """The mode of conversations that set none: it steers what consolidation looks for. Set it for a tutor or
-    an assistant at work."""
+    """The mode of conversations for which none is set. It steers what consolidation looks for. Set it for a
+    tutor or an assistant at work."""
     persona: Path | None = None
-    """A Markdown file that says who the companion is, in place of the pet that comes with Hachi. Set it to
-    give it another name or manner."""
+    """A Markdown file that says who the companion is. Unset: the pet that comes with Hachi. Set it to give
+    the companion another name or manner."""
     unused_days: Annotated[int, Field(ge=1)] | None = None
-    """After so many days without being said or recalled, memories of less importance than 0.5 are deleted.
-    Unset: none is. Set it where memories should fade for good."""
+    """Memories with an importance below 0.5 are deleted after so many days in which they were neither stated
+    nor recalled. Unset: never. Set it if memories should fade for good."""
     message_days: Annotated[int, Field(ge=1)] | None = None
-    """Messages and replies are deleted after so many days, and summaries written again without them; facts
-    stay. Unset: none is. Set it where a policy limits how long messages are kept."""
+    """Messages and replies are deleted after so many days, and summaries are rewritten without them; facts
+    stay. Unset: never. Set it if a policy limits how long messages are kept."""
     max_memories: Annotated[int, Field(ge=1)] | None = None
-    """How many memories a person may have; the least important, longest unused are deleted first. Unset: no
-    limit. Set it where many people share a small disk."""
+    """The most memories that a person may have. The least important ones, longest unused, are deleted first.
+    Unset: no limit. Set it if many people share a small disk."""
     forget_undo_minutes: Annotated[float, Field(ge=0, le=10_080)] = 10.0
-    """How long what a person had forgotten can be brought back; then it is gone for good. 0: never. Set it to
-    0 where forgotten means gone at once."""
+    """Minutes in which a person can undo a forgetting; then it is purged. 0: it is purged at once. Set it to
+    0 if forgotten data must be deleted at once."""
     waking_hours: Hours = WakingHours()
-    """The hours in which a person who wants it is asked how something went, by their clock. Set it to where
-    people live."""
+    """The hours in which check-ins are sent to people who want them, by the person's clock. Set it to the
+    habits of your people."""
     read_places: bool = False
-    """Whether a person may read in private, too, the places in which they wrote and which they can still
-    read. Set it where a companion is to know people wherever they talk with it."""
+    """Whether a private conversation also reads the places in which the person wrote and which they can still
+    read. Set it if a companion should know people wherever they talk with it."""
     tools: str = ""
-    """Functions that the model may call besides Hachi's own, between blanks: `shop.orders:find_order`. Set it
-    to give the companion tools of your program."""
+    """Functions that the model may call besides Hachi's own tools, separated by blanks:
+    `shop.orders:find_order`. Set it to give the companion tools of your program."""
     mcp: Path | None = None
-    """A file of MCP servers (`mcpServers`, as other programs have it) whose tools the model may call. Set it
-    to let it look things up elsewhere."""
+    """A file of MCP servers, with the key `mcpServers` as in other programs. The model may call their tools.
+    Set it to let the model look things up elsewhere."""
     trace_content: Literal["full", "redacted", "none", "off"] = "redacted"
-    """What a trace holds: everything; everything but secrets and what `trace_redact` matches; no content,
-    only what was done, how it ended and how long it took; with `off` no turn leaves one. Set it to `none`
-    where operators may read no messages."""
+    """What a trace contains. `full`: everything. `redacted`: no secrets, and nothing that `trace_redact`
+    matches. `none`: only what was done, how it ended and how long it took. `off`: there are no traces. Set it
+    to `none` if operators may not read messages."""
     trace_redact: Annotated[str, AfterValidator(_patterns)] | None = None
-    """Regular expressions, one a line; matches are removed from traces before they are written. Set it for
-    what is secret in your domain, such as account numbers."""
+    """Regular expressions, one a line. Matches are removed from traces before they are written. Set it for
+    secrets of your domain, such as account numbers."""
     trace_days: Annotated[float, Field(gt=0)] | None = 30.0
-    """Traces are deleted after so many days; `none` keeps them. Lower it to save disk."""
+    """Traces are deleted after so many days; `none`: never. Lower it to save disk space."""
     otlp_endpoint: Annotated[str, Field(pattern=r"^https?://")] | None = None
-    """An OpenTelemetry collector that gets each trace too, by OTLP over HTTP: `http://127.0.0.1:4318`. Set it
-    where the traces of all your services are in one place."""
+    """The URL of an OpenTelemetry collector, which also gets each trace, by OTLP over HTTP:
+    `http://127.0.0.1:4318`. Set it to collect the traces of all your services in one place."""
     http_rate: Annotated[int, Field(ge=0, le=1_000_000)] = 600
-    """Requests a minute that one key may make of the API for one person, and as many of the console; 0 is any
-    number. Lower it where strangers hold keys."""
+    """The most requests a minute to the API with one key for one person, and as many again to the console. 0:
+    no limit. Lower it if strangers have keys."""
     http_cors: str = ""
-    """Origins, between blanks, whose pages may ask `hachi serve` from a browser; `*` is any. Empty: none. Set
-    it for a page of your own."""
+    """Origins, separated by blanks, whose pages may call `hachi serve` from a browser; `*`: any. Empty: none.
+    Set it for a page of your own."""
     console_url: Annotated[str, Field(pattern=r"^https?://")] | None = None
-    """Where people reach the console of `hachi serve`; links to it begin so. Unset, in answers over HTTP, it
-    is 127.0.0.1 with the server's port. With https, the console's cookie goes over TLS alone. Set it behind a
-    proxy."""
+    """The URL at which people reach the console of `hachi serve`; links to the console begin with it. Unset:
+    in answers over HTTP, 127.0.0.1 with the server's port. With https, the console's cookie is sent only over
+    TLS. Set it behind a proxy."""
     forward_user_info_header_jwt_secret: SecretStr | None = _conventional(
         "FORWARD_USER_INFO_HEADER_JWT_SECRET", "forward_user_info_header_jwt_secret"
     )
-    """What Open WebUI signs its users with. Then a service's key acts for a user by such a token alone, and
-    for nobody without one. Set it where others can reach the server."""
+    """The secret with which Open WebUI signs the tokens of its users. If it is set, a service's key acts only
+    for the user of such a token, and for nobody without a token. Set it if others can reach the server."""
     discord_token: SecretStr | None = _conventional("DISCORD_TOKEN", "discord_token")
-    """The token of the bot that `hachi discord` is. Set it to run one."""
+    """The token of the bot that `hachi discord` runs. Set it to run a Discord bot."""
     discord_api_url: HttpAddress | None = _conventional("DISCORD_API_URL", "discord_api_url")
-    """Where Discord's API is, such as a proxy's `http://127.0.0.1:8080/api/v10`; unset is Discord's own.
-    Set it where bots reach Discord through a proxy alone."""
+    """The URL of Discord's API, such as a proxy's `http://127.0.0.1:8080/api/v10`. Unset: Discord's own. Set
+    it if the bot can reach Discord only through a proxy."""
     discord_servers: Ids = frozenset()
-    """The ids of the servers where the bot works, with commas between them; empty is all that it is in. Set
-    it where others may invite the bot."""
+    """Ids of the servers where the bot works, separated by commas. Empty: all servers that it is in. Set it
+    if others may invite the bot."""
     discord_channels: Ids = frozenset()
-    """The ids of the channels where it works, with their threads; empty is all that it sees. Set it to
-    keep the bot out of the others."""
+    """Ids of the channels where the bot works, also in their threads. Empty: all channels that it sees. Set
+    it to keep the bot out of the others."""
     discord_roles: Ids = frozenset()
-    """The ids of the roles of which people need one to use it; then it answers no direct messages. Set it
-    for a bot that is not for everybody."""
+    """Ids of roles; people need one of these roles to use the bot. If it is set, the bot answers no direct
+    messages. Set it for a bot that is not for everybody."""
     bot_daily_turns: Annotated[int, Field(ge=0, le=100_000)] = 0
-    """Turns that one person may have with a bot in a day (UTC); 0 is any number. Set it where strangers use
-    your model."""
+    """The most turns of one person with a bot in a day (UTC); 0: no limit. Set it if strangers use your
+    model."""
     slack_bot_token: SecretStr | None = _conventional("SLACK_BOT_TOKEN", "slack_bot_token")
-    """The token of the bot that `hachi slack` is: `xoxb-…`. Set it to run one."""
+    """The token of the bot that `hachi slack` runs: `xoxb-…`. Set it to run a Slack bot."""
     slack_app_token: SecretStr | None = _conventional("SLACK_APP_TOKEN", "slack_app_token")
-    """The app's token for Socket Mode: `xapp-…`. Set it to run the bot without an address of its own."""
+    """The app's token for Socket Mode: `xapp-…`. Set it to run the bot without a public URL."""
     slack_signing_secret: SecretStr | None = _conventional("SLACK_SIGNING_SECRET", "slack_signing_secret")
-    """What Slack signs its requests with; for `hachi slack --http`. Set it where the bot has an address
+    """The secret with which Slack signs its requests, for `hachi slack --http`. Set it if the bot has a URL
     that Slack can reach."""
     slack_api_url: HttpAddress | None = _conventional("SLACK_API_URL", "slack_api_url")
-    """Where Slack's API is; unset is `https://slack.com/api/`, and GovSlack's is
-    `https://slack-gov.com/api/`. Set it for GovSlack."""
+    """The URL of Slack's API. Unset: `https://slack.com/api/`. GovSlack's is `https://slack-gov.com/api/`.
+    Set it for GovSlack."""
     decisions: Literal["on", "redacted", "off"] = "on"
-    """Whether `decisions.jsonl` in `home` gets a line for the decisions on memories: with the facts, without
-    them, or none. Set it to `redacted` where logs are read by others."""
+    """Whether decisions on memories are written to `decisions.jsonl` in `home`: with the facts, without them,
+    or not at all. Set it to `redacted` if others read the logs."""
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
-    """Of `hachi.log` in `home`. Set it to DEBUG to look for a fault."""
+    """The level of `hachi.log` in `home`. Set it to DEBUG to look for a fault."""
 
     @classmethod
     def settings_customise_sources(
@@ -405,14 +406,14 @@ class Settings(BaseSettings):
 
     @classmethod
     def load(cls, **values: Any) -> "Settings":
-        """Read the settings from the environment; `values` come first. Raises SettingsError in one line that
-        names the variable."""
+        """Read the settings from the environment; `values` win over it. Raises SettingsError with one line
+        that names the variable."""
         try:
             return cls(**values)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             reason = _unreadable(cls.model_fields, str(first["loc"][0]), first)
-        raise SettingsError(reason)  # without the cause, which shows what was given, secrets too
+        raise SettingsError(reason)  # without the cause, which shows the values, secrets too
 
     model_variable: ClassVar[str] = "HACHI_MODEL"
     key_variable: ClassVar[str] = "OPENAI_API_KEY"
@@ -424,7 +425,7 @@ class Settings(BaseSettings):
 
     @property
     def model_file(self) -> Path | None:
-        """The file that `model` names, which Hachi serves itself; None where a server is named."""
+        """Return the file that `model` names, which Hachi serves itself; None if a server is set."""
         elsewhere = self.openai_base_url or self.provider or self.model is None
         if elsewhere or not model_address.names_file(str(self.model)):
             return None

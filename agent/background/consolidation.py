@@ -1,11 +1,11 @@
 """Consolidate a conversation: update its summary, and the profiles, facts and tasks of those who spoke.
 
 A job reads the messages that no summary covers yet (`consolidation_input.py`) and asks the model for the
-changes in one call (`consolidation_answer.py`). Facts are stored first, each decided like any other; then one
-transaction writes the summary, the profiles and what all of it rests on, and deletes the job. After a crash
-in between the job runs again: the model is shown the facts that are stored, and none is stored twice. Of an
-answer that is not whole the whole items count, and half of the messages are asked about again; if that fails
-too, no summary covers them and the job is retried. Without a model the summary quotes people.
+changes in one call (`consolidation_answer.py`). Facts are stored first, each decided like any other. Then one
+transaction writes the summary, the profiles and their evidence, and deletes the job. After a crash in
+between, the job runs again: the model sees the stored facts, and none is stored twice. If an answer is
+incomplete, its complete items count, and the model is asked again about half of the messages. If that fails
+too, no summary covers them and the job is retried. Without a model, the summary quotes people.
 """
 
 import json
@@ -51,15 +51,15 @@ if TYPE_CHECKING:
 log = logging.getLogger("hachi.consolidation")
 
 EVENING = "18:00"
-"""The time of a check-in for which a model names only a day."""
+"""The default time of a check-in, if the model names only a day."""
 
 
 class Overtaken(Exception):
-    """The input has changed meanwhile, so no summary was written."""
+    """The input has changed during the consolidation, so no summary was written."""
 
 
 class UnreadableAnswer(Exception):
-    """The model's answers about some messages were not whole, so no summary covers these."""
+    """The model's answers about some messages were incomplete, so no summary covers these."""
 
 
 @dataclass(frozen=True)
@@ -67,30 +67,30 @@ class Consolidation:
     parts: "Components"
     reader: ConsolidationReader
     due: ConsolidationDue | None
-    """None: the caller, and no further job, reads the messages that follow."""
+    """None: no further job is added, because the caller reads the following messages itself."""
     model: ChosenModel | None
     """None: the summary quotes people."""
     calls: ConsolidationBudget
 
     async def check(self, job: Job) -> None:
-        """Raise NotNow if the job has to wait: the model's breaker is open, or no calls are left today."""
+        """Raise NotNow if the job must wait: the model's breaker is open, or no calls are left today."""
         if self.model is not None:
             self.model.breaker.check()
             await self.calls.check(job.user_id)
 
     async def consolidate(self, job: Job) -> list[Decision]:
-        """Handle a CONSOLIDATE job: delete the jobs of the conversation, and add one for the messages that
-        follow. Returns the decisions about facts. Raises ModelError if the model cannot be reached,
-        UnreadableAnswer if twice its answer was not whole, Overtaken if what was read has changed twice, and
-        BudgetSpent if no calls are left."""
+        """Handle a CONSOLIDATE job: delete the conversation's jobs, and add one for later messages. Returns
+        the decisions about facts. Raises ModelError if the model is unavailable, UnreadableAnswer if its
+        answer was incomplete twice, Overtaken if the input changed twice, and BudgetSpent if no calls are
+        left."""
         try:
             return await self.extract_and_save(job)
         except Overtaken:
             return await self.extract_and_save(job)
 
     async def extract_and_save(self, job: Job) -> list[Decision]:
-        """Read the messages that no summary covers, ask for the changes, and write them. If an answer is not
-        whole, ask once more about half of the messages; each further attempt of the job begins with fewer."""
+        """Read the messages that no summary covers, ask for the changes, and write them. If an answer is
+        incomplete, ask once more about half of the messages. Each retry begins with half as many."""
         decisions = list[Decision]()
         most, fault = max(MOST_MESSAGES >> (job.attempts - 1), 1), ""
         for _ in range(2):
@@ -124,9 +124,9 @@ class Consolidation:
     async def apply_memory_updates_to_user_context(
         self, reading: ConsolidationInput, answer: ConsolidationAnswer, job: Job, *, rest: bool = False
     ) -> list[Decision]:
-        """Store the facts and tasks; then, in one transaction, which Overtaken undoes, write the profiles
-        and, of a whole answer, the summary, and delete the job. What follows is due at once if it is the
-        `rest` of what was due."""
+        """Store the facts and tasks. Then, in one transaction, write the profiles and, if the answer is
+        complete, the summary, and delete the job; Overtaken rolls it back. With `rest`, the following
+        messages are due at once."""
         stated = dict[str, list[str]]()
         spend, similar = partial(self.calls.spend, job.user_id), self.parts.writer.similar
         named = await confirmed_rulings(self.model, similar, reading, answer, spend)
@@ -158,10 +158,10 @@ class Consolidation:
         answer: ConsolidationAnswer,
         ended: Collection[str] = (),
     ) -> Written | None:
-        """Store the summary and what it rests on; the `ended` facts are replaced. Returns None where none is
-        to be written, as of an answer that is not whole. Raises Overtaken if something that it was written
-        from is gone, or another worker was quicker. That a fact which gave way just now has withheld the
-        summary is no obstacle: the new one was written from what took its place."""
+        """Store the summary and its sources. Returns None if none is to be written, for example because the
+        answer is incomplete. Raises Overtaken if one of its sources is gone, or another worker was faster.
+        The `ended` facts were just replaced and so withheld the old summary; the new summary is written all
+        the same, because it used their replacements."""
         active = active_conversations.c
         here = active.conversation_id == reading.conversation, active.owner == reading.owner
         row = (await connection.execute(select(active_conversations).where(*here))).first()
@@ -170,7 +170,7 @@ class Consolidation:
             | {user_key(person.user) for person in reading.people}
         )
         shown = {fact.id for fact in reading.facts}
-        # a ruling may end nothing
+        # a ruling need not supersede anything
         facts = await still_readable(connection, shown, audience, self.parts.clock())
         if (
             (row is not None and row.id != reading.summary_id)
@@ -207,8 +207,7 @@ class Consolidation:
     async def _record_memory_summary(
         self, connection: AsyncConnection, reading: ConsolidationInput, text: str, summary: Written | None
     ) -> None:
-        """Store a summary of the person's facts, and the facts and messages that it mentions as its
-        sources."""
+        """Store a summary of the person's facts; its sources are the facts and messages that it mentions."""
         user = reading.people[0].user
         entry = Entry(MEMORY_SUMMARY, "", text, reading.now)
         await self.parts.profiles.merge_in(connection, user, reading.place, [entry], reading.now)
@@ -225,8 +224,8 @@ class Consolidation:
         named: AnswerRulings,
         stated: dict[str, list[str]],
     ) -> list[Decision]:
-        """Store the new facts, each as stated by the author of the messages that it cites, and apply the
-        rulings on stored ones. Adds to `stated` which messages state a fact."""
+        """Store the new facts, each with the author of its cited messages, and apply the rulings on stored
+        facts. Adds to `stated` which messages state which fact."""
         decisions: list[Decision] = []
         for fact in answer.new_facts:
             if not (lines := reading.sources(fact.messages)):
@@ -246,7 +245,7 @@ class Consolidation:
     async def store_fact_memory(
         self, fact: NewFact, lines: Sequence[Line], reading: ConsolidationInput, named: AnswerRulings
     ) -> Decision:
-        """Store one fact that these messages state, with the model's rulings on it."""
+        """Store one fact from these messages, with the model's rulings on it."""
         last = lines[-1]
         origin = Provenance(
             user=last.user,
@@ -313,28 +312,27 @@ class Consolidation:
         return answer
 
     def _note_call(self, payer: str, *, ok: bool, **details: Any) -> None:
-        """Count the call, and log it as one structured line."""
+        """Count the call, and log it as one JSON line."""
         self.parts.figures.count(payer, {"consolidations": 1, "applied": int(ok)})
         line = {"event": "memory_extraction", "user_id": payer, "ok": ok} | details
         log.log(logging.INFO if ok else logging.WARNING, json.dumps(line, ensure_ascii=False))
 
 
 def _profile_changes(reading: ConsolidationInput, answer: ConsolidationAnswer) -> list[tuple[str, Entry]]:
-    """Return the changes of profiles by user, each with the messages that it cites; those of a user
-    together."""
+    """Return the profile changes with their users, each with the messages that it cites, grouped by user."""
     changes: list[tuple[str, Entry]] = []
     for preference in answer.new_preferences:
         if lines := reading.sources(preference.messages):
             messages = frozenset(line.message.id for line in lines)
             entries = preference.entries(lines[-1].message.sent_at)
             changes += [(lines[-1].user, replace(entry, messages=messages)) for entry in entries]
-    return sorted(changes, key=lambda change: change[0])  # their locks are taken in one order
+    return sorted(changes, key=lambda change: change[0])  # so that locks are always taken in the same order
 
 
 async def _plan_check_ins(
     connection: AsyncConnection, reading: ConsolidationInput, answer: ConsolidationAnswer
 ) -> None:
-    """Plan what the person is to be asked about, one new thing at most, and drop what the messages settle."""
+    """Plan check-ins, at most one new one, and drop those that the messages settle."""
     new = False
     for item in answer.follow_ups if reading.check_ins is not None else ():
         user, lines = reading.people[0].user, reading.sources(item.messages)
@@ -348,7 +346,7 @@ async def _plan_check_ins(
             said_in = dict.fromkeys([id for one in named for id in one.messages])
             said_in |= dict.fromkeys(line.message.id for line in lines)
             written = item.after if ":" in item.after else f"{item.after} {EVENING}"
-            with suppress(ValueError):  # a time that cannot be read
+            with suppress(ValueError):  # an unreadable time
                 after = read_time(written, reading.zone, reading.now)
                 await check_ins.plan(
                     connection, user, about, after, [*said_in], reading.conversation, reading.now

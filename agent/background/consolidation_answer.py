@@ -1,7 +1,7 @@
-"""The answer of a consolidation, in one pydantic model: what is asked for, and every form that models write.
+"""The answer of a consolidation as pydantic models: the requested form, and all forms that models write.
 
-Each value is read for itself. One that cannot be read takes its default; an item that is nothing without it
-is left out. `faults` say where and why.
+Each value is parsed separately. An invalid value takes its default; an item without a required value is left
+out. `faults` say where and why.
 """
 
 import re
@@ -42,7 +42,7 @@ _ANY_TIME = datetime.fromtimestamp(0, UTC)
 
 
 def _field(names: str, default: Any = ...) -> Any:
-    """Return a field that models write by any of these names, as `simple_keys` has them."""
+    """Return a field that models write under any of these names, in the form of `simple_keys`."""
     return Field(default, validation_alias=AliasChoices(*names.split()))
 
 
@@ -59,7 +59,8 @@ def _enum(kind: Any) -> Schema:
 
 
 def schema_of(model: type[BaseModel], omitted: Collection[str] = ()) -> dict[str, Any]:
-    """Return the JSON schema of the fields that have one. OpenAI's strict mode accepts it without bounds."""
+    """Return the JSON schema of the fields that have one. OpenAI's strict mode accepts it: it has no
+    bounds."""
     marks = {name: field.metadata for name, field in model.model_fields.items() if name not in omitted}
     forms = (
         (name, mark.json_schema) for name, of in marks.items() for mark in of if isinstance(mark, Schema)
@@ -68,16 +69,16 @@ def schema_of(model: type[BaseModel], omitted: Collection[str] = ()) -> dict[str
 
 
 def numbers_in(value: Any) -> list[int]:
-    """Return the numbers, however they are written: ``3``, ``"(3)"``, ``[3, "#4"]``."""
+    """Return the numbers in any notation: ``3``, ``"(3)"``, ``[3, "#4"]``."""
     return [int(digits) for digits in re.findall(r"\d{1,6}", str(value))][:MOST_ITEMS]
 
 
 class Context(NamedTuple):
-    """What reads an answer beside its fields."""
+    """The context for parsing an answer."""
 
     faults: list[str]
     ours: Collection[str]
-    """The sentences of the prompt that are ours."""
+    """Hachi's own sentences in the prompt."""
 
 
 def _copied(text: Any, info: ValidationInfo) -> bool:
@@ -85,7 +86,7 @@ def _copied(text: Any, info: ValidationInfo) -> bool:
 
 
 def _original(value: Any, info: ValidationInfo) -> Any:
-    """Refuse what a small model copied out of the prompt, such as a heading."""
+    """Reject text that a small model copied from the prompt, such as a heading."""
     if _copied(value, info):
         raise ValueError("is copied out of the prompt")
     return value
@@ -95,11 +96,11 @@ _Original = AfterValidator(_original)
 
 
 class Written(BaseModel):
-    """An object of an answer. A wrong value costs that value alone."""
+    """An object of an answer. An invalid value does not invalidate the others."""
 
     model_config = ConfigDict(frozen=True)
     needed: ClassVar[str] = ""
-    """The optional field without whose value the object is nothing."""
+    """The optional field without which the object is left out."""
 
     @model_validator(mode="before")
     @classmethod
@@ -109,7 +110,7 @@ class Written(BaseModel):
     @field_validator("*", mode="wrap")
     @classmethod
     def _leniently(cls, value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
-        """Read each item of a list for itself; take the default for a value that cannot be read."""
+        """Parse each item of a list separately; use the default for an invalid value."""
         name = str(info.field_name)
         field = cls.model_fields[name]
         try:
@@ -158,7 +159,7 @@ WORDS_OF_IMPORTANCE = {"low": 0.3, "medium": 0.6, "high": 0.9}
 
 
 def _weight(value: object) -> object:
-    """Read one of the words that models write in place of a number."""
+    """Convert a word that models write in place of a number."""
     return WORDS_OF_IMPORTANCE.get(value.strip().lower(), value) if isinstance(value, str) else value
 
 
@@ -170,11 +171,11 @@ class NewFact(Written):
     )
     tags: Annotated[tuple[Annotated[Name, _Original], ...], list_of(_text(40))] = _field("tags subjects", ())
     ttl: Annotated[str | None, _ShortId] = None
-    """How long it holds, as the model wrote it."""
+    """Its lifetime, as the model wrote it."""
     replaces: Annotated[str | None, _ShortId] = None
     """The id of the known fact that it corrects or completes, as the model wrote it."""
     number: int = 0
-    """Its place in the answer, from 1, by which rulings name it."""
+    """Its position in the answer, from 1; rulings refer to it."""
 
     @property
     def words(self) -> str:
@@ -194,7 +195,7 @@ class NewPreference(Written):
     ] = None
     messages: Cited = _field("messages message cites", ())
     replaces: Annotated[str | None, single_line(4000, required=False), _ShortId] = None
-    """The item of a list that the value takes the place of."""
+    """The list item that the value replaces."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -214,13 +215,13 @@ class TaskUpdate(Written):
     id: Annotated[Annotated[str, single_line(100)] | None, BeforeValidator(bare_id), _ShortId] = _field(
         "id", None
     )
-    """None or empty: a new task, or the task that the description matches."""
+    """None or empty: a new task, or the task with a matching description."""
     description: Annotated[str, single_line(1000, required=False), _Original, Schema(_text())] = _field(
         "description task text", ""
     )
     messages: Cited = _field("messages message cites", ())
     status: Annotated[TaskStatus | None, Word, _enum(TaskStatus)] = None
-    """None: a task keeps its own, and a new one is open."""
+    """None: an existing task keeps its status, and a new one is open."""
 
     @model_validator(mode="after")
     def _names_a_task(self) -> Self:
@@ -234,17 +235,17 @@ class TaskUpdate(Written):
 
 
 class FollowUp(Written):
-    """Something to ask the person about once it has happened, or a change of what is planned."""
+    """A check-in to plan for after an event, or a change of a planned one."""
 
     id: Annotated[Annotated[str, single_line(100)] | None, BeforeValidator(bare_id), _ShortId] = _field(
         "id", None
     )
-    """Of one that is planned, which these messages move or settle; None or empty: a new one."""
+    """The id of the planned check-in that these messages move or settle; None or empty: a new one."""
     about: Annotated[str, single_line(300, required=False), _Original, Schema(_text())] = _field(
         "about text", ""
     )
     after: Annotated[str | None, single_line(100, required=False), Schema(_text(40, "null"))] = None
-    """When it has happened, as the model wrote it; None where nothing is to be asked any more."""
+    """The time after the event, as the model wrote it; None if nothing is to be asked any more."""
     messages: Cited = _field("messages message cites", ())
 
 
@@ -252,7 +253,7 @@ Item = NewFact | NewPreference | TaskUpdate
 
 
 class FactRuling(Written):
-    """What the model ruled that one fact does to another."""
+    """The model's ruling on two facts."""
 
     new: Annotated[str, Field(coerce_numbers_to_str=True), Schema(_text())]
     """A short id, or the number in `new_facts` as ``#1``."""
@@ -267,7 +268,7 @@ def _without_copies(text: str | None, info: ValidationInfo) -> str:
 
 class ConsolidationAnswer(Written):
     summary: Annotated[str, AfterValidator(_without_copies), Schema(_text(1_000))] = _field("summary", "")
-    """Of the conversation; empty if the model wrote none."""
+    """The summary of the conversation; empty if the model wrote none."""
     new_facts: Annotated[tuple[NewFact, ...], list_of(schema_of(NewFact))] = _field("newfacts facts", ())
     new_preferences: Annotated[tuple[NewPreference, ...], list_of(schema_of(NewPreference))] = _field(
         "newpreferences preferences", ()
@@ -278,13 +279,13 @@ class ConsolidationAnswer(Written):
     memory_summary: Annotated[str | None, AfterValidator(_without_copies), Schema(_text(500))] = _field(
         "memorysummary", None
     )
-    """Of the person's facts; empty if the model wrote none."""
+    """The summary of the person's facts; empty if the model wrote none."""
     rulings: Annotated[tuple[FactRuling, ...], list_of(schema_of(FactRuling))] = _field("rulings", ())
     follow_ups: Annotated[tuple[FollowUp, ...], list_of(schema_of(FollowUp))] = _field("followups", ())
     faults: tuple[str, ...] = ()
-    """Which values of the answer could not be read, and why."""
+    """The invalid values of the answer, and why."""
     whole: bool = True
-    """False if the answer was cut off, refused or of another form, so that something may be missing."""
+    """False if the answer was cut off, refused or in another form, so that something may be missing."""
 
     @field_validator("new_facts", mode="before")
     @classmethod
@@ -311,8 +312,8 @@ _NAMES = {
 
 
 def read_answer(answer: str, summary: Budget, ours: Collection[str] = ()) -> ConsolidationAnswer:
-    """Read the model's answer, wherever and in however many objects it stands, without what repeats sentences
-    of `ours`: of one that is cut off, all up to the last item that is whole."""
+    """Parse the model's answer, which may be split into several objects, and leave out copies of sentences in
+    `ours`. If it was cut off, everything up to the last complete item counts."""
     whole, closed = up_to_the_last_end(answer)
     fields: dict[str, Any] = {}
     for part in _parts([one.value for one in objects_in(answer if closed else whole)]):
@@ -320,7 +321,7 @@ def read_answer(answer: str, summary: Budget, ours: Collection[str] = ()) -> Con
             before = fields.get(name)
             value = [value] if name in ITEMS and isinstance(value, dict) else value
             if isinstance(before, list) and isinstance(value, list):
-                # Rulings name new facts by their number in the first.
+                # Rulings refer to new facts by their number in the first object.
                 fields[name] = before if name == "rulings" else [*before, *value]
             elif value or name not in fields:
                 fields[name] = value
@@ -340,7 +341,7 @@ def read_answer(answer: str, summary: Budget, ours: Collection[str] = ()) -> Con
 
 
 def _parts(value: Any) -> Iterator[list[tuple[str, Any]]]:
-    """Yield the fields that were asked for, with their names, of each object in a value that has one."""
+    """Yield the requested fields of each object in a value that has any, with their names."""
     if isinstance(value, dict):
         fields = [(_NAMES[name], one) for name, one in simple_keys(value).items() if name in _NAMES]
         if {name for name, _ in fields} & {"summary", *ITEMS}:

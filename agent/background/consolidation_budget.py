@@ -1,8 +1,8 @@
 """Limit the model calls of consolidation per day, for each person and each place.
 
-The owner of a conversation pays: the person in private, or the place. The calls are counted in the database,
-so the limits hold for all processes together and over restarts. The jobs of an owner who has none left wait
-in the queue.
+Calls count for the owner of a conversation: the person in private, or the place. They are counted in the
+database, so the limit covers all processes and restarts. If an owner has no calls left, their jobs wait in
+the queue.
 """
 
 import logging
@@ -22,10 +22,10 @@ from memory.sql.tables import figures, work
 log = logging.getLogger("hachi.consolidation")
 
 COUNTED = "consolidation calls "
-"""Begins the name of a figure; the day follows."""
+"""The beginning of a figure's name; the day follows."""
 
 
-# Built once, since building them takes longer than running them.
+# Built once, because building a statement takes longer than running it.
 _COUNT = (
     insert(figures)
     .values(user_id=bindparam("payer"), name=bindparam("period"), value=1)
@@ -45,7 +45,7 @@ _SPENT = select(figures.c.user_id).where(
 
 
 class BudgetSpent(NotNow):
-    """The owner has no calls of consolidation left today."""
+    """The owner has no calls for consolidation left today."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class ConsolidationBudget:
     database: Database
     clock: Callable[[], datetime]
     per_day: int
-    """0: any number."""
+    """The most calls a day; 0: no limit."""
 
     async def check(self, payer: str) -> None:
         """Raise BudgetSpent if the payer, a person's id or a place's key, has no calls left."""
@@ -69,7 +69,7 @@ class ConsolidationBudget:
             number = (await connection.execute(_COUNT, given)).scalar()
             if number is None:
                 raise self._budget_spent(payer)
-            if number == 1:  # those of earlier days go
+            if number == 1:  # delete the counts of earlier days
                 earlier = figures.c.name.startswith(COUNTED), figures.c.name != self._today
                 await connection.execute(delete(figures).where(figures.c.user_id == payer, *earlier))
         if number == self.per_day:
@@ -77,7 +77,7 @@ class ConsolidationBudget:
             log.warning("the consolidation of %s waits from the next call on, until %s UTC", payer, until)
 
     async def waiting(self) -> WaitingForCalls:
-        """Return how many jobs wait for the calls of another day, of all owners."""
+        """Return how many jobs of all owners wait for the next day's calls."""
         if not (spent := await self._spent()):
             return WaitingForCalls()
         rows = await self.database.rows(select(work.c.user_id).where(work.c.kind == CONSOLIDATE))
@@ -85,7 +85,7 @@ class ConsolidationBudget:
         return WaitingForCalls(jobs, self._midnight if jobs else None)
 
     async def _spent(self, payer: str | None = None) -> set[str]:
-        """Return the owners, or this one, who have no calls left today."""
+        """Return the owners without calls left today; with `payer`, only this one."""
         given = {"payer": payer, "period": self._today, "most": self.per_day}
         return {row.user_id for row in await self.database.rows(_SPENT, given)} if self.per_day else set()
 

@@ -1,4 +1,4 @@
-"""Read the input of one consolidation: the oldest messages of a conversation that its summary does not cover,
+"""Read the input of one consolidation: the oldest messages that the conversation's summary does not cover,
 and what is known of their authors."""
 
 import re
@@ -40,27 +40,27 @@ if TYPE_CHECKING:
 Mode = Literal["companion", "study", "work"]
 
 SUMMARY_REREAD = 50
-"""How many of the newest covered messages are read again when a withheld summary is rewritten."""
+"""How many of the newest covered messages are read again to rewrite a withheld summary."""
 MOST_BEHIND = 100
-"""The most messages that are read without a summary. Older ones are skipped, so that an imported transcript
-is not summarised whole; they stay in the transcript, and searches find them."""
+"""The most messages without a summary that are read. Older ones are skipped, so that an imported transcript
+is not summarised whole; they stay in the transcript, and searches return them."""
 KNOWN_FACTS = 20
 MAX_NEAR = 16
-"""Stored facts near the messages, besides those in the user context."""
+"""The most similar stored facts, besides those in the user context."""
 FROM_PLACES = "(what others said elsewhere)"
-"""Stands for a private reply that tells what the person read in a place."""
+"""Replaces a private reply that repeats what the person read in a place."""
 MAX_ELSEWHERE = 4
-"""The newest facts that were stated elsewhere."""
+"""The most recent facts from elsewhere."""
 MAX_CHANGED = 20
-"""The newest facts in a place among which changes by others are looked for."""
+"""The most recent facts in a place that are checked for changes by others."""
 MAX_TEXTS = 16
-"""Sentences for which similar facts are looked up."""
+"""The most sentences for which similar facts are looked up."""
 MAX_WORDS = 40
-"""Words of a sentence that are tried as tags."""
+"""The most words of a sentence that are tried as tags."""
 FINISHED_TASKS, FINISHED_SINCE = 5, timedelta(days=7)
-"""The last finished tasks, which the model sees so that it does not open them again."""
+"""The most finished tasks, and their age, that the model sees so that it does not open them again."""
 NEW_FACTS = 20
-"""The summary of the facts is written again after this many new facts."""
+"""The number of new facts after which the summary of the facts is rewritten."""
 FACTS_TO_SUMMARISE = 40
 
 _READ_UNTIL = select(func.max(messages.c.sent_at)).where(
@@ -74,19 +74,19 @@ _STORED_FROM = WITH_OWNERS.where(memories.c.message_id.in_(bindparam("messages",
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """The author of messages, with what is known of them where they wrote these."""
+    """The author of messages, with what is known of them in that place."""
 
     user: str
     name: str
-    """The name under which they wrote last."""
+    """Their most recent name."""
     known: UserContext = field(default_factory=UserContext)
     profile: tuple[Entry, ...] = ()
-    """The entries of which the profile in `known` is made."""
+    """The entries from which the profile in `known` is built."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConsolidationInput(Traced):
-    """Messages that no summary covers, oldest first, and where a model consolidates what is known."""
+    """Messages that no summary covers, oldest first, and what is known if a model consolidates."""
 
     conversation: str
     owner: str
@@ -94,11 +94,11 @@ class ConsolidationInput(Traced):
     place: Place
     lines: tuple[Line, ...]
     people: tuple[Person, ...]
-    """Those who wrote the messages; in private always the person."""
+    """The authors of the messages; in private, always the person."""
     summary: str
     """The conversation's summary before these messages; empty if it was withheld."""
     earlier: tuple[Message, ...]
-    """Messages of people before these, where a withheld summary is to be written again."""
+    """Messages of people before these, to rewrite a withheld summary."""
     after: int
     """The `seq` of the last message that the summary covers."""
     revision: int
@@ -110,17 +110,17 @@ class ConsolidationInput(Traced):
     judged: bool = False
     """Whether the model rules on facts."""
     narrow: bool = False
-    """Whether the model's window is too small for more than the short prompt."""
+    """Whether the model's window fits only the short prompt."""
     no_longer: tuple[str, ...] = ()
-    """The facts of the messages, and of the `earlier` ones, that no longer hold."""
+    """Facts from the messages and from `earlier` ones that are no longer active."""
     stored: tuple[Memory, ...] = ()
     """Facts that are already stored from these messages."""
     near: tuple[Memory, ...] = ()
-    """Known facts that these messages, or what is stored from them, may concern."""
+    """Stored facts that these messages, or the facts in `stored`, may concern."""
     to_summarise: tuple[Memory, ...] = ()
-    """The facts of a person who wrote alone, if a summary of them is due."""
+    """The facts of the only author, if a summary of them is due."""
     check_ins: tuple[CheckIn, ...] | None = None
-    """What is planned to ask the person about; None where they are not to be asked."""
+    """Planned check-ins with the person; None if they want none."""
 
     @property
     def upto(self) -> int:
@@ -134,7 +134,7 @@ class ConsolidationInput(Traced):
 
     @property
     def zone(self) -> tzinfo:
-        """The zone in which times are shown: that of the first of the people."""
+        """The zone in which times are shown: that of the first author."""
         return self.people[0].known.zone if self.people else UTC
 
     @property
@@ -154,8 +154,8 @@ class ConsolidationInput(Traced):
         return messages_of(entry for person in self.people for entry in person.profile)
 
     def mentioned_sources(self, text: str) -> frozenset[str]:
-        """The ids of the facts, and of the messages of the profiles, of which a text has a word besides
-        names."""
+        """The ids of facts that share a word with a text, and of the messages behind profile entries that do;
+        names do not count."""
         names = {name for person in self.people for name in (person.user, person.name)}
         facts = {fact.id for fact in self.facts if mentions(text, fact.content, names)}
         entries = [entry for person in self.people for entry in person.profile]
@@ -163,13 +163,13 @@ class ConsolidationInput(Traced):
 
     @property
     def rulable(self) -> bool:
-        """Whether the model is shown two facts, of which one may supersede the other."""
+        """Whether the model sees two facts, so that one may supersede the other."""
         return self.judged and not self.narrow and len({fact.id for fact in self.facts}) > 1
 
     def sources(self, cited: Iterable[int]) -> tuple[Line, ...]:
-        """The messages that an item of the answer rests on, all of one author. An item that cites none rests
-        on all that the only person here wrote: forgetting it then leaves none of them. Where several wrote,
-        nobody can be named as its author: empty."""
+        """The messages that an item of the answer rests on, all by one author. An item without citations
+        rests on all messages of the only author, so that forgetting one of them forgets it. Empty if several
+        people wrote, since the author is unknown."""
         found = self.cited(cited) or self.from_people
         return found if len({line.user for line in found}) == 1 else ()
 
@@ -185,7 +185,7 @@ class ConsolidationReader:
     with_model: bool
     answered_within: timedelta = ANSWERED_WITHIN
     most_behind: int = MOST_BEHIND
-    """If more messages wait, those before the newest are left unread."""
+    """If more messages are pending, only the newest are read."""
 
     async def next(
         self,
@@ -195,9 +195,9 @@ class ConsolidationReader:
         limit: int = MOST_MESSAGES,
         again: Collection[str] = (),
     ) -> ConsolidationInput | None:
-        """Return what is to be consolidated next, at most `limit` messages, or None where nothing is: the
-        summary covers every message that is not being answered, none was withheld, and no summary of facts is
-        due. Messages that are to be read `again` come first, if the summary covers them."""
+        """Return the next input, with at most `limit` messages. Messages to be read `again` come first, if
+        the summary covers them. None if there is nothing to do: the summary covers every message that is not
+        being answered, no summary is withheld, and no summary of facts is due."""
         now = self.parts.clock()
         most = max(self.most_behind, MOST_MESSAGES)
         active = await self.parts.summaries.of(conversation, owner, now)
@@ -237,8 +237,8 @@ class ConsolidationReader:
         return reading if lines or earlier or reading.to_summarise else None
 
     async def _without_places(self, lines: Sequence[Line], owner: str) -> Sequence[Line]:
-        """Return the lines of a private conversation without the words of replies that tell what others said
-        in places: so nothing that is derived here rests on that."""
+        """Replace private replies that repeat what others said in places, so that nothing derived rests on
+        it."""
         replies = [line.message.id for line in lines if line.message.role == "assistant"]
         told = await recounting(self.parts.store.database, replies, owner.removeprefix("user:"))
         return [
@@ -251,7 +251,7 @@ class ConsolidationReader:
     async def _with_what_is_known(
         self, reading: ConsolidationInput, since: datetime | None
     ) -> ConsolidationInput:
-        """Add what is known of the people; `since` is when the last summary was written."""
+        """Add stored knowledge about the people. `since` is the time of the last summary."""
         now = reading.now
         said = [*reading.earlier, *(line.message for line in reading.lines)]
         text = " ".join(one.text for one in said)
@@ -301,7 +301,7 @@ class ConsolidationReader:
         )
 
     async def _stored(self, reading: ConsolidationInput) -> list[Memory]:
-        """Return the facts that these messages state and that may be read where they were sent."""
+        """Return the stored facts that rest on these messages and are readable in the place."""
         anybody = reading.people[0].user if reading.people else ""  # all read the same in a place
         audience = Audience.of(anybody, reading.place)
         given = {"messages": [line.message.id for line in reading.lines], "now": reading.now}
@@ -311,8 +311,8 @@ class ConsolidationReader:
     async def _near(
         self, reading: ConsolidationInput, stored: Sequence[Memory], elsewhere: Sequence[Memory]
     ) -> list[Memory]:
-        """Return the stored facts that the messages may concern, the nearest first, and those stated
-        `elsewhere` since the last summary, with those near them."""
+        """Return stored facts that the messages may concern, nearest first. Includes facts stated `elsewhere`
+        since the last summary, and facts similar to them."""
         if not self.parts.models.judges or not reading.from_people:
             return []
         found = {fact.id: fact for fact in elsewhere}
@@ -327,8 +327,8 @@ class ConsolidationReader:
     async def _changed_by_others(
         self, reading: ConsolidationInput, person: Person, facts: Sequence[Memory]
     ) -> list[Memory]:
-        """Return facts that others stated in this place since the person's messages were read last, and that
-        an older fact of the person depends on; each after that fact."""
+        """Return facts of others that may change what the person stated in this place: stated since the last
+        consolidation, each after the person's older fact that depends on it."""
         if reading.place.private or not self.parts.models.judges:
             return []
         given = {"conversation": reading.conversation, "user": person.user, "after": reading.after}
@@ -350,8 +350,7 @@ class ConsolidationReader:
     def _to_summarise(
         self, known: UserContext, facts: Sequence[Memory], since: datetime | None
     ) -> list[Memory]:
-        """Return the facts if they exceed the budget and have no summary, or if many were added since the
-        last one."""
+        """Return the facts to summarise: if they exceed the budget without a summary, or if many are new."""
         whole = replace(known, long_term_facts=tuple(facts))
         if len(fitting(whole, self.parts.settings.context_budget, len(facts)).long_term_facts) == len(facts):
             return []
@@ -363,8 +362,9 @@ class ConsolidationReader:
 def _texts_to_compare(
     reading: ConsolidationInput, person: Person, stored: Sequence[Memory]
 ) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the stored facts of a person and the sentences of the messages, theirs first, each with the tags
-    that a fact on it may have, but for the person's own name: most of their facts have that tag."""
+    """Return the texts for which similar facts are looked up: the person's stored facts, then the sentences
+    of the messages, theirs first. Each has its possible tags, without the person's own name, which most of
+    their facts have."""
     names = {tag(word) for name in (person.user, person.name) for word in (name, *name.split())}
     texts = [(fact.content, fact.subjects) for fact in stored if fact.user_id == person.user]
     for line in sorted(reading.lines, key=lambda one: (one.user != person.user, one.message.role != "user")):

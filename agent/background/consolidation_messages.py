@@ -9,14 +9,14 @@ from agent.types.budget import Budget
 from memory.sql.messages.message_rows import Line
 
 MOST_MESSAGES = 24
-"""Messages in one call …"""
+"""The most messages in one call …"""
 MESSAGES = Budget(24_000)
-"""… and how much of them, each cut to `MAX_MESSAGE`."""
+"""… and their total length, each cut to `MAX_MESSAGE`."""
 MAX_MESSAGE = 4_000
 MOST_PEOPLE = 4
-"""People whose words are read in one call."""
+"""The most people whose messages are read in one call."""
 ANSWERED_WITHIN = timedelta(minutes=10)
-"""How long a message may wait for its reply before it is read without one."""
+"""How long a message may wait for its reply; then it is consolidated without one."""
 
 
 def both_ends(text: str) -> str:
@@ -28,7 +28,7 @@ def both_ends(text: str) -> str:
 
 
 def before_pending(lines: Sequence[Line], since: datetime) -> Sequence[Line]:
-    """Return the messages before the first one since then that has no reply yet: its turn may be running."""
+    """Return the messages before the first one since then without a reply, whose turn may be running."""
     waits = dict[str, int]()
     for place, line in enumerate(lines):
         if line.message.role == "assistant":
@@ -39,7 +39,7 @@ def before_pending(lines: Sequence[Line], since: datetime) -> Sequence[Line]:
 
 
 def fitting_a_call(lines: Sequence[Line]) -> list[Line]:
-    """Return the first messages, as many as one call reads."""
+    """Return as many of the first messages as fit one call."""
     backwards = [(line, both_ends(line.message.text)) for line in reversed(lines)]
     fit = newest_that_fit(backwards, MESSAGES)[::-1]
     people = dict[str, None]()

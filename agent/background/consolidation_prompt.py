@@ -1,6 +1,6 @@
 """Write the prompt of a consolidation, by `prompts/consolidation.md`.
 
-What people said is quoted in each part, so that none of it can pass for a line of ours.
+What people wrote is quoted everywhere, so that it cannot pass for Hachi's instructions.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -23,14 +23,14 @@ from memory.text.short_ids import SHORT_ID
 from prompts import read, render
 
 KNOWN = Budget(1_500)
-"""Of all who spoke. A consolidation sees more of it than a turn does, because it updates it."""
+"""The budget for what is known of all authors. It is larger than in a turn: consolidation updates it."""
 STORED = Budget(2_000)
 NEAR = Budget(2_000)
 TO_SUMMARISE = Budget(2_000)
 SHORT_SUMMARY = 300
-"""Characters of a summary by a model with a small window."""
+"""The most characters of a summary by a model with a small window."""
 REREAD = Budget(3_000)
-"""What people said before, where the summary is written again."""
+"""The budget for earlier messages, when a summary is rewritten."""
 
 
 def consolidation_prompt(reading: ConsolidationInput, summary: Budget) -> str:
@@ -54,7 +54,7 @@ def consolidation_prompt(reading: ConsolidationInput, summary: Budget) -> str:
 
 
 def extras(reading: ConsolidationInput) -> dict[str, bool]:
-    """Return whether the fields that are not always asked for are."""
+    """Return which of the optional fields are requested."""
     return {
         "memory_summary": bool(reading.to_summarise) and not reading.narrow,
         "rulings": reading.rulable,
@@ -63,7 +63,7 @@ def extras(reading: ConsolidationInput) -> dict[str, bool]:
 
 
 def omitted_fields(reading: ConsolidationInput) -> list[str]:
-    """Return the fields that are not asked for."""
+    """Return the fields that are not requested."""
     short = ["new_preferences", "task_updates"] if reading.narrow else []
     return short + [name for name, asked in extras(reading).items() if not asked]
 
@@ -73,8 +73,8 @@ def _quoted(lines: Iterable[str]) -> str:
 
 
 def _previous(reading: ConsolidationInput) -> list[str]:
-    """Return the summary so far or, where it was withheld, what people said before: the newest lines that
-    fit, in order, each with its time."""
+    """Return the previous summary. If it was withheld, return the earlier messages of people instead: the
+    newest that fit, in order, with their times."""
     if reading.summary:
         return [line(text, None) for text in reading.summary.splitlines()]
     said = [
@@ -85,7 +85,7 @@ def _previous(reading: ConsolidationInput) -> list[str]:
 
 
 def transcript(reading: ConsolidationInput, only: Collection[int] = ()) -> str:
-    """Quote the messages, a line each, or `only` those of people with these numbers. Only the companion's
+    """Quote the messages, one a line; with `only`, those of people with these numbers. Only the companion's
     lines begin with =>."""
     lines, number = list[str](), 0
     for message in (one.message for one in reading.lines):
@@ -100,7 +100,7 @@ def transcript(reading: ConsolidationInput, only: Collection[int] = ()) -> str:
 
 
 def _known_facts(reading: ConsolidationInput) -> list[str]:
-    """Return what is known of each person, below their name."""
+    """Return the facts and profile of each person, below their name."""
     lines = list[str]()
     for person in reading.people:
         budget = replace(KNOWN, amount=KNOWN.amount // len(reading.people))
@@ -111,8 +111,8 @@ def _known_facts(reading: ConsolidationInput) -> list[str]:
 
 
 def _facts(reading: ConsolidationInput, facts: Sequence[Memory], budget: Budget) -> str:
-    """Return one line per fact, as many as fit the budget: in a place with who told it, in private with where
-    others were told."""
+    """Return one line per fact, as many as fit the budget: with its author in a place, and in private with
+    the place of those from elsewhere."""
     names = {person.user: person.name for person in reading.people}
     if reading.place.private:
         notes = {fact.id: fact.place for fact in facts if fact.place != str(reading.place)}

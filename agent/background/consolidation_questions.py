@@ -1,7 +1,7 @@
 """Call the model for a consolidation, and ask again about items that cite messages of several people.
 
-If it does not say whose an item is, it belongs to the person whose messages have its names and values. If
-that is true of nobody, or of several, the item cites nothing, and is dropped.
+If the model does not say who stated an item, it belongs to the person whose messages contain its names and
+values. If that is nobody or several people, the item is dropped.
 """
 
 import re
@@ -38,7 +38,7 @@ from memory.text.quoting import speaker
 from prompts import render
 
 REFUSED = (ModelRefusalError, openai.BadRequestError, openai.UnprocessableEntityError)
-"""What a model or its server raises about what it does not answer."""
+"""The exceptions for a refusal by the model or its server."""
 MOST_QUOTES, LONGEST_QUOTE = 5, 240
 """How many messages a summary without a model quotes, and how many characters of each."""
 _WORD = re.compile(r"\w+")
@@ -64,8 +64,8 @@ async def extract_memory_updates(
     summary: Budget,
     spend: Callable[[], Awaitable[None]] = _free,
 ) -> ConsolidationAnswer:
-    """Ask the model, and if items cite several people, `spend` and ask once more. A refusal of the model or
-    its server is an answer that is not whole. Errors of the model's library pass through."""
+    """Ask the model, and if items cite several people, `spend` and ask once more. If the model or its server
+    refuses, the answer is incomplete. Errors of the model's library are raised."""
     question = consolidation_prompt(reading, summary)
     form = schema_of(ConsolidationAnswer, omitted_fields(reading))
     try:
@@ -78,8 +78,8 @@ async def extract_memory_updates(
 
 
 def quoted_summary(reading: ConsolidationInput, summary: Budget) -> str:
-    """Return a summary without a model: the newest lines that fit, of the last summary and of what people
-    wrote since."""
+    """Return a summary without a model: the newest lines that fit, from the last summary and from people's
+    later messages."""
     said = [*reading.earlier, *(one.message for one in reading.from_people)]
     quoted = [f"{speaker(one.author)}: {line(one.text, LONGEST_QUOTE)}" for one in said]
     lines = dict.fromkeys([*reading.summary.splitlines(), *quoted])
@@ -92,8 +92,8 @@ async def _with_one_author_each(
     answer: ConsolidationAnswer,
     spend: Callable[[], Awaitable[None]],
 ) -> ConsolidationAnswer:
-    """Return the answer with items that each cite the messages of one person or none, and with faults that
-    name the latter. `spend` counts the call before it is made; if it raises NotNow, words alone decide."""
+    """Return the answer such that each item cites messages of at most one person; `faults` name the items
+    that cite none. `spend` counts the call before it is made; if it raises NotNow, only words decide."""
     lists: dict[str, list[Item]] = {name: [*getattr(answer, name)] for name in ITEMS}
     mixed = [
         (items, at, f"{name}[{at}]")
@@ -122,7 +122,7 @@ async def _with_one_author_each(
 async def _ask_again(
     chosen: ChosenModel, reading: ConsolidationInput, items: Sequence[Item]
 ) -> Mapping[int, Sequence[int]]:
-    """Return the messages that state each item, by its number from 1, as far as the model names them."""
+    """Return the messages that state each item, by the item's number from 1, as far as the model says."""
     notes = "\n".join(f"> #{number} {line(item.words)}" for number, item in enumerate(items, 1))
     cited = {number for item in items for number in item.messages}
     question = render("consolidation_citations", messages=transcript(reading, cited), notes=notes)
@@ -132,8 +132,8 @@ async def _ask_again(
 
 
 def _by_words(reading: ConsolidationInput, item: Item) -> tuple[int, ...]:
-    """Return the cited messages of the one person whose messages and name have all names and values of the
-    item that any cited message has."""
+    """Return the cited messages of the only person whose messages and name contain the item's names and
+    values, as far as any cited message has them."""
     numbers, words = dict[str, list[int]](), dict[str, frozenset[int]]()
     for number in item.messages:
         for said in reading.cited([number]):

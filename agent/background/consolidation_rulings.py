@@ -1,8 +1,8 @@
 """Read the rulings of a consolidation on facts that its prompt showed, and confirm doubtful ones.
 
-"Plays padel" does not supersede "is allergic to peanuts": a model that names a wrong id would end a fact that
-holds. So it is asked once more, with both texts, about a replacement between facts that have nothing in
-common. If it does not confirm that, both stay.
+A model that names a wrong id would supersede an active fact: "plays padel" does not replace "is allergic to
+peanuts". So it is asked again, with both texts, about a replacement between unrelated facts. If it does not
+confirm, both stay.
 """
 
 import logging
@@ -21,7 +21,7 @@ from memory.text.short_ids import SHORT_ID, read_id
 log = logging.getLogger("hachi.consolidation")
 
 Pair = tuple[str, str]
-"""A new fact, as ``#1`` or by its id, and the id of the one that it replaces."""
+"""A new fact, as ``#1`` or by its id, and the id of the fact that it replaces."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class AnswerRulings:
     on_stored: Sequence[tuple[str, str, Ruling]]
     """(new, old, ruling) of two stored facts."""
     corrected: Mapping[int, str]
-    """The ids of stored facts that new ones correct, by the numbers of the latter."""
+    """The ids of stored facts that new facts correct, by the new fact's number."""
 
     @classmethod
     def of(
@@ -66,7 +66,7 @@ class AnswerRulings:
 
 
 def _id_among(shown: Sequence[str], written: str) -> str | None:
-    """Return the only id that the text is, or begins."""
+    """Return the id that the text is or begins; None if there is not exactly one."""
     short = read_id(written)
     found = [id for id in shown if id == short or (len(short) >= SHORT_ID and id.startswith(short))]
     return found[0] if len(found) == 1 else None

@@ -1,7 +1,7 @@
 """Learn from imported conversations: consolidate them one after the other, oldest first.
 
-It has a limit of its own, and does not count against the person's calls of a day. What was consolidated is
-covered by a summary, so a run that was stopped goes on where it was.
+It has its own limit of calls and does not count against the person's daily calls. Consolidated messages are
+covered by a summary, so a run continues where an earlier one stopped.
 """
 
 import logging
@@ -32,10 +32,11 @@ from memory.sql.tables import active_conversations, messages
 log = logging.getLogger("hachi.consolidation")
 
 EVERY = 1_000_000_000
-"""Messages of a conversation: none is skipped."""
+"""The most messages of a conversation that are read: so many that none is skipped."""
 PROMPT_TOKENS, ANSWER_TOKENS = 2_000, 400
-"""About how many a call reads beside the messages, and writes: 1,950 and 130 with a scripted model that finds
-three short facts a call in 20 conversations of 50 messages; real ones write more."""
+"""Estimated tokens that a call reads besides the messages, and writes. Measured: 1,950 and 130, with a
+scripted model that returns three short facts a call, in 20 conversations of 50 messages. Real models write
+more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +56,18 @@ class LearningCost:
 @dataclass(frozen=True, slots=True)
 class LearningResult:
     conversations: int
-    """Conversations that were learned from as a whole."""
+    """The number of conversations that were consolidated completely."""
     facts: int
-    """New, or newly worded."""
+    """The number of facts that are new or newly worded."""
     calls: int
     usage: Usage
-    """As the model's server counted; zeros where it did not."""
+    """The tokens that the model's server counted; zeros if it did not."""
     left: LearningCost
-    """What remains: beyond the limit, or in answers that could not be read."""
+    """What remains: over the limit, or because answers were unreadable."""
 
 
 class CallsMade(Exception):
-    """A run has made as many calls as it may."""
+    """A run has used up its calls."""
 
 
 @dataclass
@@ -107,7 +108,7 @@ class Learning:
     consolidation: Consolidation
 
     async def preview(self, user: str) -> LearningCost:
-        """Return what there is to learn from and its cost. Raises BadInput if no model consolidates."""
+        """Return the conversations to learn from, and the cost. Raises BadInput if no model consolidates."""
         return _cost(await self._waiting(user), self._model.name)
 
     @property
@@ -119,10 +120,9 @@ class Learning:
     async def run(
         self, user: str, calls: int, progress: Callable[[int], None] | None = None
     ) -> LearningResult:
-        """Consolidate the private conversations of the user, with so many model calls at most. Calls
-        `progress` with the number of messages after each call. A conversation about which the model's answers
-        cannot be read is left there. Raises ModelError where the model cannot be reached; what was learned
-        before stays."""
+        """Consolidate the private conversations of the user, in at most `calls` model calls. Calls `progress`
+        with the number of messages after each call. A conversation with unreadable answers is skipped. Raises
+        ModelError if the model is unavailable; what was learned before stays."""
         counted = _Counted(self._model.model, calls)
         consolidation = replace(
             self.consolidation,

@@ -1,6 +1,6 @@
 """Periodic jobs. They only read and write database rows, so several replicas can run all of them.
 
-When an hourly or daily job last ran is stored: what is overdue runs soon after a start, in one process.
+The last run of hourly and daily jobs is stored: an overdue job runs soon after a start, in one process.
 """
 
 import asyncio
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 log = logging.getLogger("hachi.schedule")
 
 LATE = {"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
-"""A job that comes late, as at the start while libraries load, still runs."""
+"""Options of the scheduler: a late job still runs, for example one that was due while libraries loaded."""
 QUEUE_SECONDS = 10
-"""How often the queue is looked at: for retries, and jobs of other processes."""
+"""Seconds between looks at the queue, for retries and jobs of other processes."""
 REMIND_SECONDS = 20
-"""How often due tasks are checked, if a surface can announce them."""
+"""Seconds between checks for due tasks, if a surface can announce them."""
 PURGE_SECONDS = 15 * 60.0
-"""How often what has expired is deleted."""
+"""Seconds between deletions of expired memories."""
 OVERDUE_SECONDS = 2.0
-"""How long after a start what is overdue begins: the first prompt is there by then."""
+"""Seconds after a start before overdue jobs run; by then the first prompt is shown."""
 MINUTE, HOUR, DAY = 60, 3600, 24 * 3600
 STOP_SECONDS = 1.0
-"""How long running jobs may take when the companion closes."""
+"""Seconds that running jobs get when the companion closes."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Schedule:
                 self._start, "interval", (name, act, failure), seconds=seconds, id=name, name=name
             )
         soon = datetime.now(UTC)
-        for name in ("purge", "erase"):  # what was left while nothing ran
+        for name in ("purge", "erase"):  # these may be overdue from before the start
             scheduler.modify_job(name, next_run_time=soon)
         for name in ("prune", "log", "room"):
             scheduler.modify_job(name, next_run_time=soon + timedelta(seconds=OVERDUE_SECONDS))
@@ -91,7 +91,7 @@ class Schedule:
     def _due(
         self, name: str, seconds: float, act: Callable[[], Awaitable[object]]
     ) -> Callable[[], Awaitable[None]]:
-        """Run a job for all processes if it did not run for so many seconds."""
+        """Wrap a job so that it runs in one of all processes, if its last run was at least `seconds` ago."""
 
         async def run() -> None:
             async with self.last_runs.claimed(name, timedelta(seconds=seconds)) as due:
@@ -101,16 +101,14 @@ class Schedule:
         return run
 
     async def _start(self, name: str, act: Callable[[], Awaitable[object]], failure: str) -> None:
-        """Start a job, unless it runs. The scheduler does not wait for it, so it never finds it running and
-        has nothing to tell."""
+        """Start a job, unless it is running. The scheduler does not wait for it and logs no overlap."""
         last = self._running.get(name)
         if last is None or last.done():
             told = last.result() if last else ""
             self._running[name] = asyncio.create_task(_run(act, failure, told), name=f"hachi {name}")
 
     async def _finish(self) -> None:
-        """Let the running jobs end, since one that is cancelled may hold a connection. Cancel what takes
-        long."""
+        """Wait for running jobs, since cancelling may leave a connection in use. Cancel slow ones."""
         if tasks := list(self._running.values()):
             _, late = await asyncio.wait(tasks, timeout=STOP_SECONDS)
             for task in late:
@@ -132,8 +130,8 @@ class Schedule:
 
 
 async def _run(act: Callable[[], Awaitable[object]], failure: str, told: str) -> str:
-    """Run a job, and return its error. That is logged, unless the last run told the same one; the job runs
-    again next time."""
+    """Run a job, and return its error. The error is logged, unless the last run had the same one. The job
+    runs again next time."""
     try:
         await act()
     except HachiError as error:

@@ -1,7 +1,7 @@
-"""Send the reminders of due tasks, in the place where they were asked for.
+"""Send the reminders of due tasks, in the place where they were requested.
 
 Each surface registers a sender under the prefix of its user ids (``discord:``). If no sender in this process
-matches a user, their tasks stay unannounced until a process with a matching sender checks.
+matches a user, their tasks wait for a process with a matching sender.
 """
 
 import asyncio
@@ -33,16 +33,16 @@ log = logging.getLogger("hachi.reminders")
 SECONDS = 60.0
 """Seconds that sending one reminder may take."""
 PATIENCE = 5.0
-"""Seconds that `run` waits for several senders. One that takes longer goes on by itself."""
+"""Seconds that `run` waits for several senders. A slower one continues in the background."""
 LATE = timedelta(hours=1)
-"""A reminder this late, because nothing ran, says when the task was due, also where no zone is known."""
+"""A reminder this late, because no process ran, gives the due time even if no zone is known."""
 LONGEST = 300
-"""Characters of a task that a reminder quotes."""
+"""The most characters of a task in a reminder."""
 
 Send = Annotated[Callable[[Reminder, str], Awaitable[bool | str]], Argument(async_function)]
-"""``send(reminder, text)``, with `text_of` the task, returns whether it reached the person,
-`reminder.task.user_id`, or the id across platforms of the post that did (``discord:1234``). After False or an
-error it is called again later, up to eight times in all."""
+"""Sends `text`, made by `text_of`, to `reminder.task.user_id`. Returns whether it reached the person, or the
+cross-platform id of its post (``discord:1234``). After False or an error it is retried, up to eight times in
+all."""
 
 
 @checks_arguments
@@ -55,8 +55,8 @@ class Reminders:
         self._late: set[asyncio.Task[int]] = set()
 
     def register(self, prefix: ShortText, send: Send) -> Callable[[], None]:
-        """Use `send` for users whose ids begin with `prefix`, which ends with a colon or is empty, or for the
-        one user whose id it is; the longest one wins. Returns a function that removes the sender."""
+        """Use `send` for users whose ids begin with `prefix`. It ends with a colon, is empty, or is a whole
+        user id; the longest match wins. Returns a function that removes the sender."""
         self._senders[prefix] = send
 
         def unregister() -> None:
@@ -70,8 +70,8 @@ class Reminders:
         return bool(self._fitting(user))
 
     async def run(self) -> int:
-        """Announce all tasks that are due, each sender beside the others, so that one that hangs holds up
-        none. Returns how many reminders were delivered. Raises StoreUnavailable."""
+        """Announce all due tasks, all senders at once, so that one that hangs does not delay the others.
+        Returns how many reminders were delivered. Raises StoreUnavailable."""
         if len(self._senders) == 1:
             return await self._announce_by(*self._senders)
         idle = [prefix for prefix in self._senders if not self._at_work[prefix].locked()]
@@ -90,14 +90,14 @@ class Reminders:
             log.warning("reminders wait: %s", fault)
 
     async def stop(self) -> None:
-        """End the senders that hang. What they did not send is sent later."""
+        """Cancel senders that hang. Their reminders are sent later."""
         late = list(self._late)
         for task in late:
             task.cancel()
         await asyncio.gather(*late, return_exceptions=True)
 
     async def _announce_by(self, prefix: str) -> int:
-        """Announce what this sender is to send. Returns how many reminders were delivered."""
+        """Announce the due tasks of this sender's users. Returns how many reminders were delivered."""
         reached, longer = 0, [one for one in self._senders if one != prefix and one.startswith(prefix)]
         async with self._at_work[prefix]:
             await self._parts.queue.take_up(self._parts.clock())
@@ -140,8 +140,8 @@ class Reminders:
         ]
 
     async def _note(self, piece: Job, reminder: Reminder, text: str, post: str) -> None:
-        """Store the reminder in the transcript, so that the model understands "done!", with its post, and
-        delete the job. It goes with what asked for it."""
+        """Store the reminder and its post in the transcript, so that the model understands "done!", and
+        delete the job. Forgetting the request for it forgets it too."""
         now = self._parts.clock()
         talk = reminder.conversation or TurnRequest("", piece.user_id, now, reminder.place).conversation_id
         message = Message(new_id(), talk, "assistant", "hachi", text, now)
@@ -164,8 +164,7 @@ def text_of(task: Task, context: UserContext, now: datetime) -> str:
 
 
 def words_of(task: Task) -> str:
-    """Return the task as a reminder without a time, in no other words than the person's: whatever their
-    language, they understand it."""
+    """Return the reminder without a time. It has only the person's own words, so it fits any language."""
     return f"⏰ “{_quoted(task.description)}”"
 
 

@@ -31,9 +31,9 @@ log = logging.getLogger("hachi.worker")
 GRACE = 3.0
 """Seconds that running jobs get to finish when the companion closes."""
 AT_ONCE = 8
-"""How many consolidations run at once, and how many other jobs beside them."""
+"""How many consolidations run at once, and how many other jobs besides."""
 LOOK_AHEAD = 2 * AT_ONCE
-"""How many jobs of the queue this process has claimed at most."""
+"""The most queued jobs that this process claims at a time."""
 
 TRACED = frozenset({STORE_MEMORIES, CONSOLIDATE})
 """Jobs that belong to a turn and are shown in its trace."""
@@ -56,11 +56,11 @@ class Worker:
         self._claimed: dict[Started, Job] = {}
         """The running jobs that were claimed in the queue."""
         self._slots = {slow: asyncio.Semaphore(AT_ONCE) for slow in (False, True)}
-        """A consolidation waits for a model, and so delays no other job."""
+        """Consolidations and other jobs have separate slots: waiting for a model delays no other job."""
 
     def wake(self, *, poll: bool = False) -> None:
-        """Start to run due jobs in the background; with `poll` also those whose process has ended, and update
-        the index."""
+        """Run due jobs in the background. With `poll`, take over jobs of ended processes and update the
+        index."""
         if self._stopped:
             return
         self._polls = self._polls or poll
@@ -69,13 +69,14 @@ class Worker:
             self._loop = asyncio.create_task(self._run(), name="hachi worker")
 
     def run_claimed(self, job: Job) -> Awaitable[list[Decision]]:
-        """Run a job that this process claimed when it added it, after the person's other jobs. The result has
-        the decisions, none if the job failed: the reply is stored already, so this does not raise."""
+        """Run a job that this process added and claimed, after the person's other jobs. Returns the
+        decisions. If the job fails, it returns none and does not raise, because the reply is already
+        stored."""
         return asyncio.shield(self._start(job))
 
     def after_turn(self, job: Job | None, consolidated_at: datetime | None) -> None:
         """Update the index, run the turn's job, and consolidate its conversation if that is due now. The
-        schedule runs what is due later."""
+        schedule runs jobs that are due later."""
         self.parts.sync.wake()
         if job:
             self.run_claimed(job)
@@ -91,7 +92,7 @@ class Worker:
         return task
 
     async def _after(self, before: set[Started | None], job: Job) -> list[Decision]:
-        """Run a job after these others."""
+        """Run a job once these others have ended."""
         try:
             async with self.parts.queue.working_on(job):
                 if before:
@@ -114,7 +115,7 @@ class Worker:
             del self._last[key]
         self.parts.sync.wake()
         if not task.cancelled() and any(decision.target_id for decision in task.result()):
-            self.wake()  # a fact that gave way withholds the summaries of it
+            self.wake()  # a superseded fact withholds the summaries that used it
 
     async def settle(self, *, hurry: bool = True) -> None:
         """Wait until all due jobs have run; with `hurry` also the consolidations that wait for their
@@ -174,7 +175,7 @@ class Worker:
         """Claim and start due jobs.
 
         A person's consolidations run after the person's other jobs, so that they see the facts those jobs
-        stored. Of the jobs that may have ended their process, one runs at a time.
+        stored. Jobs that may have crashed a process run one at a time.
         """
         suspect = any(job.crashes >= SUSPECT for job in self._claimed.values())
         room = LOOK_AHEAD - len(self._claimed)
@@ -207,7 +208,7 @@ class Worker:
         except ClaimLost:
             raise
         except Exception as error:
-            if until := retry_at(error):  # nothing was tried
+            if until := retry_at(error):  # the job was not attempted
                 await self.parts.queue.postpone(job, until, str(error))
                 return []
             log.warning("work %s (%s) failed, attempt %d: %s", job.id, job.kind, job.attempts, error)

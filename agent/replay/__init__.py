@@ -1,1 +1,1 @@
-"""Replays a recorded turn from its trace alone, and makes tests of traces."""
+"""Replays a recorded turn from its trace, and turns traces into tests."""

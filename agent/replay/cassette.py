@@ -1,4 +1,4 @@
-"""The parts of a recorded turn that answer in place of the real ones: context, model and tools."""
+"""Stand-ins for context, model and tools, which return what a trace recorded."""
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
@@ -79,7 +79,7 @@ class RecordedModel(Model):
 
 
 def _without_lost(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the arguments of a call without the pictures that the trace does not hold."""
+    """Return the arguments of a call without pictures, because the trace does not contain them."""
     system, items, *others = args
     lost = {"type": "input_text", "text": "(There was a picture here, which the trace does not hold.)"}
     return (system, with_pictures(items, lambda _: lost) if isinstance(items, list) else items, *others)
@@ -112,8 +112,7 @@ def _no_more(trace: Trace, number: int) -> ModelStep:
 
 
 def _failing(error: str, turn_error: str, raises: type[ExplainedFailure] = ExplainedFailure) -> ModelStep:
-    """Return a step that raises an exception with the recorded name and text, so that the turn reports it as
-    it was reported then."""
+    """Return a step that raises an exception with the recorded name and text, for the same error."""
     name, _, text = error.partition(": ")
     if name.startswith(asyncio.CancelledError.__name__):
         return ModelStep.respond(_cancelled)
@@ -141,7 +140,7 @@ def output_of(call: Span) -> list[Any]:
 
 
 def described_tools(descriptions: Mapping[str, Any]) -> list[Tool]:
-    """Return tools with the descriptions that a trace recorded. They only answer as recorded."""
+    """Return tools with the descriptions that a trace recorded. They cannot be called."""
 
     async def nobody(*_: Any) -> ToolResult:
         raise AssertionError("a recorded tool answers as recorded")
@@ -153,8 +152,8 @@ def recorded_tools(
     tools: Sequence[Tool], trace: Trace, importance_floor: float, today: Collection[str] = (), *, live: bool
 ) -> Sequence[Tool]:
     """Return the tools with today's descriptions and the recorded results; those named in `today` run. A
-    `live` model writes its own arguments: if nothing is recorded for them, a tool that only reads runs, and
-    any other returns the result of its next recorded call."""
+    `live` model writes its own arguments: if nothing is recorded for them, a tool that only reads is run, and
+    any other tool returns the result of its next recorded call."""
     spans = [one for one in last_attempt(trace) if one.kind == "tool"]
     return [
         tool
@@ -165,7 +164,7 @@ def recorded_tools(
 
 
 def _recorded(tool: Tool, calls: list[Span], importance_floor: float, live: bool) -> Tool:
-    """Return the tool with recorded results: each call gets that of the first remaining recorded call with
+    """Return the tool with recorded results: a call returns the result of the first unused recorded call with
     the same arguments."""
 
     async def run(turn: TurnContext, written: str) -> ToolResult:
@@ -193,8 +192,8 @@ def _arguments(written: str) -> Any:
 
 
 def decide_again(recorded: Span, importance_floor: float) -> None:
-    """Record the decisions of today's code in the recorded cases. Without cases, which older versions did not
-    record, repeat the recorded decisions. Other spans are ignored."""
+    """Record today's decisions in the recorded cases. Older versions recorded no cases: then the recorded
+    decisions are repeated. Spans that are not decisions are ignored."""
     if recorded.kind != "decision" or "decisions" not in recorded.data:
         return
     with span("decision"):

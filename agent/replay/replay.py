@@ -1,4 +1,4 @@
-"""Replays a turn: today's prompts, tools' descriptions, settings and code, with the recorded parts."""
+"""Replays a turn with today's prompts, tools, settings and code, but recorded context and results."""
 
 import asyncio
 from collections import defaultdict
@@ -42,11 +42,11 @@ from tools.registry import READING, TOOLS, Tool
 @dataclass(frozen=True, slots=True)
 class ReplayOptions:
     memory: Literal["recorded", "today"] = "recorded"
-    """Whether the tools repeat what they found, or look into today's memory."""
+    """Whether tools return recorded results, or search today's memory."""
     fork: int | None = None
-    """The call, counted from 1, from which on `live` is asked. Earlier calls repeat the recorded outputs."""
+    """The number, from 1, of the first call that `live` answers. Earlier calls return recorded outputs."""
     live: Model | None = None
-    """None selects the model of the settings."""
+    """The model that answers from `fork` on. None: the model of the settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,9 @@ class ReplayResult:
     after: Trace
     """The replayed turn."""
     differences: tuple[Difference, ...]
-    """What it was made by that has changed, by its name; then what went otherwise in the turn and, unless a
-    live model was asked, in the work after it, in order: later ones may follow from the first."""
+    """First the versions, prompts, tools and settings that changed, by name. Then the differences in the
+    turn, in order; later ones may follow from earlier ones. Differences in the jobs after the turn follow,
+    unless a live model was asked."""
     options: ReplayOptions
 
     @property
@@ -73,7 +74,7 @@ class ReplayResult:
 
 
 async def replay(pet: Companion, whole: TraceWithJobs, options: ReplayOptions | None = None) -> ReplayResult:
-    """Run a turn and the work after it again; with a live model only the turn. Stores nothing, and calls no
+    """Replay a turn and the jobs after it; with a live model, only the turn. Stores nothing, and calls no
     model before a fork. Raises BadInput if the turn cannot be replayed."""
     options = options or ReplayOptions()
     trace, settings, parts = whole.trace, pet.settings, pet.components
@@ -135,7 +136,7 @@ def _given_ids(trace: Trace) -> set[str]:
 async def job_differences(
     whole: TraceWithJobs, settings: Settings, consolidating: ChosenModel, tools: Sequence[Tool]
 ) -> AsyncIterator[Difference]:
-    """Run the work after the turn again, and yield what differs."""
+    """Replay the jobs after the turn, and yield what differs."""
     for job in whole.jobs:
         again = partial(_work_again, job, settings, consolidating)
         for one in differences(job, await _again(job, settings, consolidating.name, again, tools)):
@@ -143,7 +144,7 @@ async def job_differences(
 
 
 async def _work_again(trace: Trace, settings: Settings, consolidating: ChosenModel) -> None:
-    """Record what today's code makes of the input and answers of a recorded job. Stores nothing."""
+    """Record the results of today's code for the input and answers of a recorded job. Stores nothing."""
     for recorded in trace.root.spans:
         decide_again(recorded, settings.importance_floor)
         if recorded.kind == "exchange":
@@ -206,8 +207,8 @@ async def run_turn(
     tools: Sequence[Tool],
     turn: TurnContext | None = None,
 ) -> Trace:
-    """Run the recorded turn from prompt to answer, and return the new trace, even if it fails. Streams if the
-    recorded turn did. Stores nothing."""
+    """Run the recorded turn again, from prompt to answer, and return the new trace, even if the turn fails.
+    Streams if the recorded turn did. Stores nothing."""
     streamed = any("first" in call.data for call in trace.spans("call"))
     turn = turn or tool_context(trace, built)
     others = described_tools(trace.root.data.get("servers_tools") or {})  # no server is asked
@@ -259,7 +260,7 @@ async def _again(
 
 
 def tool_context(trace: Trace, built: BuiltContext, pet: Companion | None = None) -> TurnContext:
-    """Return the context for tools: today's memory, or none for recorded tools."""
+    """Return the context for tools: with today's memory, or with none if the tools are recorded."""
     parts = pet.components if pet else None
     nothing: Any = None
     return TurnContext(

@@ -1,6 +1,6 @@
-"""Makes a test of a trace: a file that holds the trace, and a pytest file that replays it.
+"""Turns a trace into a test: a file with the trace, and a pytest file that replays it.
 
-The context, the model and the tools answer as recorded; everything else is today's code.
+Context, model and tools return what was recorded; all other code is today's.
 """
 
 import asyncio
@@ -26,11 +26,11 @@ from tools.registry import TOOLS, Tool
 
 NO_SERVER = dict.fromkeys(("openai_api_key", "openai_base_url", "provider", "consolidate_model"))
 FOR_SERVERS = (", settings", ", response_format")
-"""Of a request, what depends on the server that is asked."""
+"""The parts of a request that depend on the server."""
 
 SEARCH = "search_memories"
 MOMENT = "%a %d %b %Y %H:%M"
-"""As results tell times, by the person's clock."""
+"""The format of times in tool results, in the person's zone."""
 _TEST = """from pathlib import Path
 
 from hachi.testing import take_again
@@ -47,9 +47,9 @@ class TurnAgain:
 
     trace: Trace
     differences: list[Difference]
-    """What went otherwise, in order, and what the model is told of the tools."""
+    """The differences, in order, including tool descriptions."""
     notes: list[Difference]
-    """Prompts and versions that have changed since: the reason, perhaps, but no failure."""
+    """Prompts and versions that have changed: possible reasons, but no failures."""
 
     @property
     def reply(self) -> str:
@@ -58,7 +58,7 @@ class TurnAgain:
 
 def take_again(file: Path) -> TurnAgain:
     """Replay the turn in an exported file with today's code and prompts and the recorded settings, without
-    network or key. Raises ValueError for another file."""
+    network or key. Raises ValueError for any other file."""
     text = file.read_text(encoding="utf-8")
     whole, *_ = read_export(text)
     return asyncio.run(_taken_again(whole, json.loads(text)[0].get("finds")))
@@ -119,8 +119,8 @@ async def make_test(whole: TraceWithJobs) -> dict[str, str]:
 
 
 async def search_again(trace: Trace) -> list[list[str]]:
-    """Repeat each memory search of the turn in a new memory that holds the facts it found, and return the
-    facts found, in order. The machine's settings, memory and embedder are not used."""
+    """Repeat each memory search of the turn in a new memory with the facts that it found then. Returns the
+    facts found now, in order. The machine's settings, memory and embedder are not used."""
     searches = [span.data for span in trace.spans("tool") if span.name == SEARCH]
     facts = {fact["content"]: fact for search in searches for fact in _facts(search.get("result"))}
     if trace.summary.user is None or not facts:

@@ -1,5 +1,5 @@
-"""What the operator and the schedule do: purge, clean up, prune traces, rebuild the index, look at health,
-figures, keys and jobs: `pet.admin`."""
+"""Operations for the operator and the schedule: `pet.admin`. They purge, clean up, prune traces, rebuild the
+index, and show health, figures, keys and jobs."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -28,8 +28,8 @@ class HealthService:
 
     @property
     def unavailable(self) -> list[str]:
-        """Return what this process does not call now: servers that keep failing, and the program's tools
-        while all of their threads are in use."""
+        """Return what this process does not call at the moment: servers that keep failing, and the program's
+        tools while all their threads are busy."""
         breakers = {**self.parts.breakers, **self.parts.extensions.breakers}
         names = [name for name, breaker in breakers.items() if breaker.state != "closed"]
         return [*names, f"tools: all {MOST} threads are taken"] if exhausted() else names
@@ -49,7 +49,7 @@ class HealthService:
         return await (self.parts.sync.server or self.parts.sync.engine).count()
 
     async def too_big(self) -> list[str]:
-        """Return the owner keys that have more messages than fit into the index of this process."""
+        """Return the owner keys with more messages than the index of this process can hold."""
         return [] if self.parts.sync.server else await self.parts.sync.engine.too_big()
 
     async def waiting_for_index(self) -> int:
@@ -69,7 +69,7 @@ class AdminService:
     cleanup: CleanUp
 
     async def pending_consolidations(self) -> WaitingForCalls:
-        """Count the consolidations that have to wait because their limit of model calls is used up."""
+        """Count the consolidations that wait because their owner has no model calls left."""
         return await self.parts.consolidation_budget.waiting()
 
     async def preview_purge(self) -> list[CleanupItem]:
@@ -91,7 +91,7 @@ class AdminService:
         return purged
 
     async def purge_forgotten(self) -> None:
-        """Delete for good what was forgotten and can no longer be restored, in traces too."""
+        """Purge what was forgotten and can no longer be restored, in traces too."""
         await self.forgetting.purge_due()
 
     async def prune_traces(self, before: Instant | None = None) -> int:

@@ -1,4 +1,4 @@
-"""Conversations: their messages, whose they are, export and import: `pet.conversations`."""
+"""Messages of conversations, export and import: `pet.conversations`."""
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -77,8 +77,8 @@ class ConversationService:
         return await self.parts.links.as_teller(user, lambda one: self.parts.transcript.own(id, one))
 
     async def forget(self, id: ShortText, *, user: User) -> Forgotten:
-        """Forget one of the user's messages, the reply to it, and the memories that rest on it alone. Raises
-        NotFound for another person's message."""
+        """Forget one of the user's messages, the reply to it, and the memories that rest on no other message.
+        Raises NotFound for another person's message."""
         return await self.forgetting.forget("message", id, user)
 
     async def preview_forget(self, id: ShortText, *, user: User) -> ForgetCandidate:
@@ -86,20 +86,20 @@ class ConversationService:
         return await self.forgetting.preview("message", id, user)
 
     async def forget_conversation(self, id: ShortText, *, user: User) -> Forgotten:
-        """Forget the user's messages in a conversation, the replies to them, and the memories that rest on
-        these alone. Other people's messages stay. Raises NotFound if none is the user's."""
+        """Forget the user's messages in a conversation, the replies to them, and the memories that rest on no
+        other messages. Other people's messages stay. Raises NotFound if none is the user's."""
         return await self.forgetting.forget("conversation", id, user)
 
     async def keep_asked(self, reply: ShortText, *, user: User) -> None:
-        """Dismiss the question of a reply what to forget (`Message.asks`), and forget nothing."""
+        """Dismiss the question in a reply about what to forget (`Message.asks`). Nothing is forgotten."""
         await self.parts.transcript.dismiss(reply, user)
 
     async def forget_sent(self, origin: ShortText) -> Forgotten | None:
-        """Forget the message with this id on a chat platform, after its author deleted it there. Returns None
-        if it is not stored, or forgotten already."""
+        """Forget the message with this id on a chat platform, when its author has deleted it there. Returns
+        None if it is not stored, or forgotten already."""
         await self.deliveries.forget(origin, self.parts.clock())
         await self.forgetting.forget_quotes(origin)
-        with suppress(NotFound):  # who is told twice forgets it once
+        with suppress(NotFound):  # the platform may report a deletion twice
             if sent := await self.parts.transcript.sent_as(origin):
                 return await self.forget(sent[0], user=sent[1])
         return None
@@ -122,7 +122,7 @@ class ConversationService:
         for job in await deliveries.queue.claim_of([POSTS], prefix, now):
             try:
                 if not await deliveries.stands(reply := str(job.about)):
-                    # The platform tells of the deletion as of a person's.
+                    # The platform reports this deletion like a person's.
                     for post in await deliveries.forget_posts(reply, job.payload["posts"]):
                         await delete(post)
                 await deliveries.queue.done(job)
@@ -152,8 +152,8 @@ class ConversationService:
             await note_origins(connection, new.id, sent.origins)
 
     async def export(self, *, user: User) -> dict[str, Any]:
-        """Return everything that `pet.people.erase` would delete, as plain JSON values; linked accounts under
-        `linked`, each as it is exported by itself. `import_` reads it, without those."""
+        """Return everything that `pet.people.erase` would delete, as plain JSON values. `linked` has the
+        exports of linked accounts. `import_` reads the export, without `linked`."""
         c, linked = self.parts, await self.parts.links.of(user)
         whole, *others = [
             await export_person(c.database, c.store, c.documents, c.clock(), one) for one in (user, *linked)
@@ -161,8 +161,8 @@ class ConversationService:
         return whole | ({"linked": others} if others else {})
 
     async def export_place(self, place: Where, *, user: User) -> dict[str, Any]:
-        """Return the memories and messages of a place, each with its user. `import_` reads the messages.
-        Places around it and inside it are not included."""
+        """Return the memories and messages of a place, each with its user, without those of places around or
+        inside it. `import_` reads the messages."""
         return await export_place(self.parts.database, self.parts.store, self.parts.clock(), place, user)
 
     async def import_(
@@ -174,10 +174,10 @@ class ConversationService:
         progress: Progress | None = None,
         for_others: bool = False,
     ) -> ImportReceipt:
-        """Store what `parse_import` read of an export or a transcript. Calls `progress` for each row. Returns
-        how many rows are new. What was forgotten since stays forgotten, and so do facts whose evidence was
-        forgotten. Raises BadInput, also for a message or a place that the file does not attribute, and for
-        other people's messages unless `for_others` is set."""
+        """Store the result of `parse_import`. Calls `progress` for each row. Returns how many rows are new.
+        Rows that were forgotten since are skipped, and so are facts whose evidence was forgotten. Raises
+        BadInput if the file does not say whose a message is, if the place differs, or for other people's
+        messages unless `for_others` is set."""
         where = checked_import(parsed, user, place_of(place), for_others)
         # Messages first, because memories name them as evidence.
         messages = await self.import_messages(parsed.messages, user=user, place=where, progress=progress)
@@ -212,9 +212,9 @@ class ConversationService:
         conversation: Name | None = None,
         progress: Progress | None = None,
     ) -> int:
-        """Store the messages in order, index them, and return how many are new. In a place a message may name
-        its own `user` and `conversation`. All are parsed before the first is stored, so one bad message
-        stores nothing. Messages that were imported before, or forgotten since, are skipped."""
+        """Store the messages in order, index them, and return how many are new. In a place, a message may
+        name its own `user` and `conversation`. If one message is invalid, none is stored. Messages that were
+        imported before, or forgotten since, are skipped."""
         target = TurnRequest("", user, self.parts.clock(), place_of(place), conversation)
         read = await read_messages(messages, target)
         for speaker in {target.user, *(speaker for _, speaker in read)}:
@@ -225,8 +225,7 @@ class ConversationService:
         return new
 
     async def get(self, id: ShortText, *, user: User, place: Where = None) -> Conversation:
-        """Return one conversation, with its summary. Raises NotFound if the user may read nothing of it
-        there."""
+        """Return one conversation, with its summary. Raises NotFound if it is not readable there."""
         audience = await self.parts.links.audience(user, place_of(place))
         for found in await conversations_of(self.parts.database, audience, self.parts.clock(), 1, id=id):
             return found
@@ -235,9 +234,9 @@ class ConversationService:
     async def list(
         self, *, user: User, place: Where = None, limit: Limit = 100, cursor: ShortText | None = None
     ) -> Page[Conversation]:
-        """Return the conversations that the user may read in the place, from every client, the one with the
-        newest message first. A private conversation has the user's messages and the replies to them. `cursor`
-        is the `next` of the previous page."""
+        """Return the conversations that the user may read in the place, from every client; the one with the
+        newest message comes first. A private conversation has the user's messages and the replies to them.
+        `cursor` is the `next` of the previous page."""
         audience, now = await self.parts.links.audience(user, place_of(place)), self.parts.clock()
         found = await conversations_of(self.parts.database, audience, now, limit + 1, before=cursor)
         return Page(found[:limit], found[limit - 1].newest if len(found) > limit else None)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from agent.wiring.components import Components
 
 LONGEST_PATH = 4_096
-"""Bytes of a path; no system takes a longer one."""
+"""The most bytes of a path; no system accepts more."""
 
 
 @checks_arguments
@@ -76,8 +76,8 @@ class DocumentService:
     async def remove(
         self, what: str | Path, *, user: User | None = None, place: Where = None
     ) -> list[Document]:
-        """Delete documents of one owner (the user, the place, or with neither everybody) with their entries
-        in the index. `what` is a path, a folder, an id or at least 8 characters of an id. Returns the deleted
+        """Delete documents of one owner (the user, the place, or with neither everybody), also from the
+        index. `what` is a path, a folder, an id or at least 8 characters of an id. Returns the deleted
         documents. Raises NotFound if none matches, or several ids do."""
         return await self.parts.documents.remove(_file_name(what), owner_of_documents(user, place))
 
@@ -101,7 +101,7 @@ def _file_name(value: str | Path) -> str:
             return os.fspath(value)
     except UnicodeEncodeError:
         pass
-    raise BadInput(f"{shown(value)} is no name of a file, and no id of a document")
+    raise BadInput(f"{shown(value)} is neither the name of a file nor the id of a document")
 
 
 def _paths(paths: Sequence[str | Path] | str | Path) -> list[Path]:

@@ -1,4 +1,4 @@
-"""Forgets facts and messages everywhere, also in the index, in traces and in files, and brings them back."""
+"""Forgets facts and messages everywhere, also in the index, in traces and in files, and restores them."""
 
 import asyncio
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 ELSEWHERE = "the program that you talk with keeps memories of its own: forget it there too"
 MOST_OFFERED = 5
-"""The most that a receipt offers: what rests on the same messages comes first."""
+"""The most related rows that a receipt offers; those on the same messages come first."""
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,10 @@ class ForgetService:
     async def forget(
         self, kind: ForgetKind, id: str, user: str, place: Place = PRIVATE, asked_in: str = ""
     ) -> Forgotten:
-        """Forget something that the user stated, with its cascade: see `memory.forgetting.cascade`.
-        `asked_in` is the message that asks for it, which is forgotten too. The receipt offers related rows
-        that may be read in the place. In private it may be a linked account's. Raises NotFound for what other
-        people stated."""
+        """Forget something that the user stated, with its cascade: see `memory.forgetting.cascade`. The
+        message `asked_in`, which asks for it, is forgotten too. The receipt offers related rows that are
+        readable in the place. In private, what a linked account stated can be forgotten too. Raises NotFound
+        for what other people stated."""
         named, teller = await self._named(kind, id, user, place)
         if teller != user:
             receipt = await self._forget(named, teller, place, "")
@@ -46,7 +46,7 @@ class ForgetService:
         return await self._forget(named, user, place, asked_in)
 
     async def _named(self, kind: ForgetKind, id: str, user: str, place: Place) -> tuple[ForgetCandidate, str]:
-        """Return what is named, and the account whose it is. Raises NotFound."""
+        """Return the row to forget, and the account that it belongs to. Raises NotFound."""
 
         async def of(account: str) -> tuple[ForgetCandidate, str]:
             return await self.parts.forgetting.named(kind, id, account, place), account
@@ -58,7 +58,7 @@ class ForgetService:
         return await of(await self._teller(id, user))
 
     async def _teller(self, id: str, user: str) -> str:
-        """Return the linked account that stated a memory; the user's own unless it is another's alone."""
+        """Return the account that stated a memory: a linked one only if the user did not state it."""
         audience = await self.parts.links.audience(user, PRIVATE)
         if not audience.besides:
             return user
@@ -69,26 +69,25 @@ class ForgetService:
         kind = named.kind
         near: tuple[ForgetCandidate, ...] = ()
         if kind != "conversation":
-            note_rows([named.id])  # a trace of this call shows its words, in what it searches for
+            note_rows([named.id])  # a trace of this call has its words as search terms
             with suppress(MemoryFault):
                 near = await self.requests.related(named, user, Audience.of(user, place))
         receipt, ids = await self.parts.forgetting.forget(kind, named.id, user, place, asked_in=asked_in)
         self.parts.store.forget_aliases()
         self.parts.sync.wake()
-        with suppress(MemoryFault):  # a trace is not read while a row that it shows is hidden
+        with suppress(MemoryFault):  # traces that show a hidden row are not readable anyway
             await self.parts.recorder.forget_rows(ids)
             receipt = replace(receipt, traces=await self.parts.traces.showing(ids, user))
         if OTHER_MEMORY in await self.parts.figures.totals(user):
             receipt = replace(receipt, elsewhere=ELSEWHERE)
         left = await self.offered([replace(receipt, offered=(*receipt.offered, *near))])
         if receipt.undo_id is None:
-            with suppress(MemoryFault):  # it is hidden, and the schedule tries again and says why
+            with suppress(MemoryFault):  # it stays hidden; the schedule retries and logs the error
                 await self.purge_due()
         return left[0]
 
     async def offered(self, receipts: Sequence[Forgotten]) -> list[Forgotten]:
-        """Limit what the receipts offer to `MOST_OFFERED` rows each, without those that are forgotten
-        already."""
+        """Limit each receipt to `MOST_OFFERED` offered rows, without rows that are already forgotten."""
         ids = {one.id for receipt in receipts for one in receipt.offered}
         gone = await hidden_in(self.parts.store.database, ids)
         left = [[one for one in receipt.offered if one.id not in gone] for receipt in receipts]
@@ -120,8 +119,8 @@ class ForgetService:
         self.parts.sync.wake()
 
     async def purge_due(self) -> None:
-        """Delete for good what was forgotten and can no longer be restored. If one forgetting fails, the
-        others are deleted first, then its error is raised. It is tried again later."""
+        """Purge what was forgotten and can no longer be restored. A forgetting that fails does not stop the
+        others: its error is raised at the end, and it is retried later."""
         faults: list[MemoryFault] = []
         for forgetting in await self.parts.purge.due():
             try:
@@ -132,7 +131,7 @@ class ForgetService:
             raise faults[0]
 
     async def _delete(self, forgetting: str) -> None:
-        """Delete from traces and files first, because the rows tell what to look for there."""
+        """Purge one forgetting. Traces and files come first: the rows list the texts to look for there."""
         ids, texts = await self.parts.purge.shown_by(forgetting)
         await asyncio.to_thread(blank_lines_of, self.parts.settings.home, None, ids)
         await asyncio.to_thread(blank_typed, self.parts.settings.home, texts)

@@ -1,4 +1,4 @@
-"""What is remembered, as it stands in the database: what needs neither a search nor a model."""
+"""Lists and reads memories from the database, without a search or a model."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -33,7 +33,7 @@ from memory.sql.messages.transcript import Transcript
 from memory.text.names import fold
 
 READ_AT_ONCE = 500
-"""Memories that are read at once for a list."""
+"""Memories that a list reads in one query."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class ListService:
         return await self.parts.profiles.zone(user, place_of(place), self.parts.clock())
 
     async def _audience(self, user: str, place: Where) -> Audience:
-        """Return what the person may read there: in private also what is their linked accounts'."""
+        """Return what the person may read in the place; in private this includes their linked accounts."""
         return await self.parts.links.audience(user, place_of(place))
 
     async def get(self, id: MemoryId, *, user: User, place: Where = None) -> Memory:
@@ -84,9 +84,9 @@ class ListService:
         kind: MemoryType | None = None,
         cursor: ShortText | None = None,
     ) -> Page[Memory]:
-        """List memories, newest first: all, or those with one of these `subjects`, of this time, stated by
-        this `author` (a name or an id), or of this `kind` (fact, preference, insight). `cursor` is the `next`
-        of the previous page; memories added meanwhile do not move it."""
+        """List memories, newest first: all, or only those with one of these `subjects`, from this time,
+        stated by this `author` (a name or an id), or of this `kind` (fact, preference, insight). `cursor` is
+        the `next` of the previous page; memories added meanwhile do not move it."""
         tags, audience = {*subjects}, await self._audience(user, place)
         zone, after = await self._zone(user, place) if since or until else UTC, _key(cursor)
         times = {"since": bound_of(since, zone), "until": bound_of(until, zone, end=True)}

@@ -93,9 +93,9 @@ class MemoryService(ListService):
         cursor: ShortText | None = None,
     ) -> Page[Hit]:
         """Search facts, messages and summaries, best first; without a query return the newest. `subjects`
-        selects facts with one of these tags, `since` and `until` the time when it was said, `author` what the
-        person with this name or id said. Hachi's replies are found only with the author "hachi". `cursor` is
-        the `next` of the previous page."""
+        selects facts with one of these tags, `since` and `until` the time of the statement, `author` the
+        person who made it, by name or id. Only the author "hachi" finds Hachi's replies. `cursor` is the
+        `next` of the previous page."""
         start, zone = position_of(cursor), await self._zone(user, place) if since or until else UTC
         found = await self.parts.recall.look(
             query,
@@ -124,8 +124,8 @@ class MemoryService(ListService):
         author: ShortText | None = None,
         kind: HitKind | None = None,
     ) -> dict[str, Any]:
-        """Return what the tool `search_memories` returns to a model: the hits with excerpts of conversations,
-        and times by the person's clock. `since` and `until` are days."""
+        """Return the result of the tool `search_memories` for a model: hits with excerpts of conversations,
+        and times in the person's zone. `since` and `until` are dates."""
         reader, narrowed = await self._reader(user, place), {"since": since, "until": until, "author": author}
         try:
             return await find(reader, query, limit, subjects=subjects, kind=kind, **narrowed)
@@ -155,8 +155,8 @@ class MemoryService(ListService):
         everybody: bool = False,
         author: Name | None = None,
     ) -> Decision:
-        """Remember one fact. It is stored when this returns. `said_at` is the time of a fact from the past.
-        With `everybody` all users may read it. `author` is the user's display name, as in `respond`. Raises
+        """Remember one fact. It is stored when this returns. `said_at` is when it was stated, if not now.
+        With `everybody`, all users may read it. `author` is the user's display name, as in `respond`. Raises
         BadInput for a value that cannot be used."""
         new_memory = NewMemory(content, (*subjects,), ttl, type, importance, replaces)
         return await self._note(new_memory, user, place_of(place), said_at, everybody, author)
@@ -193,9 +193,9 @@ class MemoryService(ListService):
         place: Where = None,
     ) -> list[Decision]:
         """Remember many facts at once, each a mapping with `content` and, as for `remember`, `subjects`,
-        `ttl`, `type` and `importance`. The decisions are the same as one by one; without a model, thousands a
-        second. They are stored when this returns. Raises BadInput for a value that cannot be used, before
-        anything is stored."""
+        `ttl`, `type` and `importance`. The decisions are the same as for single calls; without a model it
+        stores thousands a second. All are stored when this returns. Raises BadInput, before anything is
+        stored, for a value that cannot be used."""
         new_memories = [new_memory_of(fact) for fact in facts]
         await self.erasure.finished(user)
         origin = Provenance(user, self.parts.clock(), place_of(place), source="note", stated_now=True)
@@ -215,8 +215,8 @@ class MemoryService(ListService):
         **changes: Unpack[MemoryChanges],
     ) -> Decision:
         """Correct a memory: a new one replaces it, and the old one stays in the history. `changes` are the
-        arguments of `remember` that differ from the old memory's. In a place, only what the user alone stated
-        there can be corrected; NotFound otherwise."""
+        arguments of `remember` that differ from the old memory's. In a place, raises NotFound unless the user
+        alone stated it there."""
         audience = await self._audience(user, place)
         old = await self.parts.store.get(id, audience, self.parts.clock())
         user = self.parts.links.teller(old, user, audience)
@@ -243,12 +243,12 @@ class MemoryService(ListService):
         kind: ForgetKind = "memory",
         asked_in: ShortText = "",
     ) -> Forgotten:
-        """Forget a memory for every reader, with its cascade: what it had replaced, the user's messages that
-        state it, and Hachi's replies that answered those or repeat it. Another `kind` is a message, which
-        goes with the facts that rest on it alone, an entry of the profile, or a task. `asked_in` is the
-        message that asks for it, which goes too. Returns the receipt: what went, what is offered too, and
-        until when `undo_forget` restores it. Other people who stated the same keep their memories. Raises
-        NotFound for what the user did not state, or may not read in the place."""
+        """Forget a memory for every reader, with its cascade: the memories that it replaced, the user's
+        messages that state it, and Hachi's replies that answered these or repeat it. Another `kind` forgets a
+        message (with the facts that rest on no other message), an entry of the profile, or a task. The
+        message `asked_in`, which asks for it, is forgotten too. The receipt lists what was forgotten, what
+        else is offered, and until when `undo_forget` can restore it. Memories of other people who stated the
+        same stay. Raises NotFound for what the user did not state, or may not read in the place."""
         id = await self._readable(id, kind, user, place)
         return await self.forgetting.forget(kind, id, user, place_of(place), asked_in)
 
@@ -267,13 +267,13 @@ class MemoryService(ListService):
         return await self.forgetting.preview(kind, id, user, place_of(place), asked_in)
 
     async def _readable(self, id: str, kind: ForgetKind, user: User, place: Where) -> str:
-        """Return the whole id. Raises NotFound for a memory that may not be read in the place."""
+        """Return the full id. Raises NotFound for a memory that may not be read in the place."""
         return id if kind != "memory" else (await self.get(id, user=user, place=place)).id
 
     async def find_to_forget(
         self, words: Query, *, user: User, place: Where = None
     ) -> tuple[ForgetCandidate, ...]:
-        """Search for what the user stated in these words, as candidates for `forget_confirmed`. Changes
+        """Search the user's statements for these words: candidates for `forget_confirmed`. Changes
         nothing."""
         return await self.forgetting.requests.matching([words], await self._audience(user, place), user)
 
@@ -284,8 +284,8 @@ class MemoryService(ListService):
         user: User,
         place: Where = None,
     ) -> list[Forgotten]:
-        """Forget what the person confirmed of `Reply.forget`, with the messages that asked for it. Returns a
-        receipt for each, except for those that were forgotten along with another one."""
+        """Forget the candidates of `Reply.forget` that the person confirmed, and the messages that asked for
+        it. Returns a receipt for each, except for those that were forgotten along with another one."""
         receipts: list[Forgotten] = []
         for candidate in candidates:
             with suppress(NotFound):  # forgotten with another candidate
@@ -295,12 +295,12 @@ class MemoryService(ListService):
 
     async def undo_forget(self, id: MemoryId, *, user: User) -> Forgotten:
         """Restore what was forgotten, by the receipt's `undo_id` or its first eight characters. Returns what
-        was restored. Raises NotFound once it is deleted for good."""
+        was restored. Raises NotFound once it is purged."""
         return await self.forgetting.undo(id, user)
 
     async def make_private(self, id: MemoryId, *, user: User, place: Where = None) -> Memory:
         """Withdraw from a place what the user stated there: the memory, the messages that state it and the
-        replies to them become readable for the user alone. Raises NotFound if the memory belongs to no place,
+        replies to them become readable only for the user. Raises NotFound if the memory belongs to no place,
         or somebody else stated it too."""
         memory = await self.get(id, user=user, place=place)
         await self.forgetting.make_private(memory, user)
@@ -308,13 +308,13 @@ class MemoryService(ListService):
 
     async def history(self, id: MemoryId, *, user: User, place: Where = None) -> list[MemoryUpdate]:
         """Return the replacements that involve this memory, oldest first: what replaced what, when and why.
-        In a place, the replacements for that place."""
+        In a place, only those made for that place."""
         return await History(self.parts.database).of(id, await self._audience(user, place))
 
     async def undo(self, id: MemoryId, *, user: User, place: Where = None) -> MemoryUpdate:
         """Undo the last replacement that involves this memory: the older one is restored. In private this
-        counts for the user alone; in a place for the place and the user, unless somebody else also stated
-        what would be superseded. Raises NotFound if there is nothing to undo, or it is not theirs."""
+        applies only to the user; in a place, to the place and the user, unless somebody else also stated the
+        memory that would be superseded. Raises NotFound if there is nothing that the user can undo."""
         past, now = History(self.parts.database), self.parts.clock()
 
         def undo(account: str) -> Awaitable[MemoryUpdate]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 MODES = ("companion", "study", "work")
 NOT_TOLD = datetime(1970, 1, 1, tzinfo=UTC)
-"""The time of what no person told: whatever one tells counts more."""
+"""The time of a value that no person stated: anything that a person states is newer."""
 
 
 @checks_arguments
@@ -42,7 +42,7 @@ class PeopleService:
 
     @property
     def places(self) -> Places:
-        """Return where people are, and where nothing of theirs is kept."""
+        """Return the places in which people wrote, and those where they want nothing stored."""
         return self.parts.places
 
     async def context(self, *, user: User, place: Where = None) -> UserContext:
@@ -58,7 +58,7 @@ class PeopleService:
         self, field: ShortText, value: ShortText | bool | None, *, user: User, place: Where = None
     ) -> UserContext:
         """Set a field of the profile or the preferences, or add to a list; an empty value removes it. The
-        field `mode` says what the conversation is for: companion, study or work."""
+        field `mode` is the purpose of the conversation: companion, study or work."""
         where = place_of(place)
         await self.erasure.finished(user)
         await require_consent(self.parts.places, user, where)
@@ -79,12 +79,12 @@ class PeopleService:
         return known.zone if known.profile.timezone else None
 
     async def unkept(self, *, user: User) -> list[Place]:
-        """Return the places where the person wants nothing kept; `PRIVATE` stands for everywhere."""
+        """Return the places where the person wants nothing stored; `PRIVATE` means everywhere."""
         return await self.parts.places.unkept(user)
 
     async def keep(self, wanted: bool, *, user: User, place: Where = None) -> None:
-        """Set whether the person's messages in the place may be kept from now on; without a place,
-        everywhere. Replies are given either way. What was kept before stays until it is forgotten."""
+        """Set whether the person's messages in the place may be stored from now on; without a place,
+        everywhere. They get replies either way. Data that is already stored stays until it is forgotten."""
         await self.parts.places.keep(user, place_of(place), self.parts.clock(), wanted=wanted)
 
     async def note_zone(self, zone: ShortText, *, user: User) -> None:
@@ -98,7 +98,7 @@ class PeopleService:
             await self.parts.profiles.merge(user, PRIVATE, [entry])
 
     async def named(self, text: Text, *, user: User, place: Where = None) -> list[str]:
-        """Return the people whom the text names, among those who wrote where the user may read."""
+        """Return the people whom the text mentions, among those who wrote where the user may read."""
         return sorted(named(text, await self.parts.transcript.speakers.authors(audience_of(user, place))))
 
     async def alias(self, person: Name, other: Name, *, user: User, place: Where = None) -> Decision:
@@ -130,7 +130,7 @@ class PeopleService:
 
     async def erase(self, *, user: User, linked: bool = False) -> Erased:
         """Erase a person: delete everything of theirs for good, and verify that it is gone; with `linked`
-        their linked accounts too. Returns the receipt, one for all. What they write meanwhile is handled
+        their linked accounts too. Returns one receipt for all. Messages that they send meanwhile are handled
         afterwards, as from a new person."""
         others = await self.parts.links.of(user) if linked else ()
         receipts = [await self.erasure.erase(one) for one in (*others, user)]
@@ -146,27 +146,26 @@ class PeopleService:
         return [*await self.parts.links.of(user)]
 
     async def link_code(self, *, user: User) -> str:
-        """Return a code that links another account with this one, once, within ten minutes. Whoever types it
-        there reads in private what is remembered of this account: show it to nobody else. Raises BadInput
-        where the person wants nothing kept, and NotLinked."""
+        """Return a code with which another account can be linked to this one, once, within ten minutes.
+        Whoever enters it can read in private what is remembered of this account: show it to nobody else.
+        Raises BadInput if the person wants nothing stored, and NotLinked."""
         await self._may_link(user)
         return await self.parts.links.code(user, self.parts.clock())
 
     async def code_is_of(self, code: Name, *, user: User) -> str:
-        """Return the account that got this code, to ask the person whether it is theirs before `link`. Raises
-        NotLinked where it does not link."""
+        """Return the account that created this code: before `link`, ask the person whether it is theirs.
+        Raises NotLinked for an invalid code."""
         return await self.parts.links.giver(code, user, self.parts.clock())
 
     async def link(self, code: Name, *, user: User) -> list[str]:
-        """Link this account with the one that got the code: in private each reads what is the other's, and
-        forgets and exports it. Returns all that are linked with it now. Raises BadInput where the person
-        wants nothing kept, and NotLinked."""
+        """Link this account with the one that created the code. In private, each can then read, forget and
+        export what belongs to the other. Returns all accounts that are linked with it now. Raises BadInput if
+        the person wants nothing stored, and NotLinked."""
         await self._may_link(user)
         return [*await self.parts.links.link(code, user, self.parts.clock())]
 
     async def unlink(self, *, user: User) -> list[str]:
-        """Part this account from those that it is linked with, and return them. Each keeps what was said on
-        it."""
+        """Unlink this account from all others, and return them. Each keeps its own memories."""
         return [*await self.parts.links.unlink(user)]
 
     async def _may_link(self, user: str) -> None:

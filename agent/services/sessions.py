@@ -17,7 +17,7 @@ def conversation_id(user: str | None, chat: str | None) -> str | None:
 
 
 def chat_of(conversation: str) -> str:
-    """Return what the client calls a conversation that has an id from `conversation_id`."""
+    """Return the client's name for a conversation whose id `conversation_id` made."""
     return unquote(conversation.split(":")[1])
 
 
@@ -27,9 +27,9 @@ class SessionService:
     database: Database
 
     async def user_of(self, session: ShortText, user: ShortText | None = None) -> str | None:
-        """Return the user of a session, given a user's id, a conversation's id, or a client's name for a
-        conversation. With a `user`, the session is theirs or nobody's. None if it is nobody's, or could be
-        several people's."""
+        """Return the user of a session. `session` is a user's id, a conversation's id, or a client's name for
+        a conversation. With `user`, only their own sessions count. None if nobody or more than one user
+        matches."""
         id, owner = conversations.c.id, conversations.c.user_id
         chats = id.startswith(f"chat:{quote(session, safe='')}:", autoescape=True)
         people = [

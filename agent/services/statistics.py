@@ -28,28 +28,28 @@ from memory.sql.tables import (
 )
 
 NAMED, NAMELESS = "requests with a user", "requests without a user"
-"""Figures: how many requests of services for an answer named somebody, or nobody."""
+"""Names of figures: how many requests of services named a user, and how many did not."""
 HOW_TO_NAME = "ENABLE_FORWARD_USER_INFO_HEADERS=true in Open WebUI, or `user` in the request"
 
 
 class Figures:
-    """Counts events for each person. Counts are kept in memory and added to the database when they are read,
-    by the schedule, and at the end. A process that is killed loses what it has not added yet."""
+    """Counts events for each person in memory. The counts are added to the database when they are read, by
+    the schedule, and at the end; a killed process loses those since the last time."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._counted: Counter[tuple[str, str]] = Counter()
 
     def count(self, user: str, counts: Mapping[str, int]) -> None:
-        """Count events for this person; an empty name stands for nobody."""
+        """Count events for this person; an empty name means nobody."""
         self._counted.update({(user, name): number for name, number in counts.items() if number})
 
     def forget(self, user: str) -> None:
-        """Drop what is not in the database yet, when the person is erased."""
+        """Drop the counts of an erased person that are not in the database yet."""
         self._counted = Counter({key: n for key, n in self._counted.items() if key[0] != user})
 
     async def flush(self) -> None:
-        """Add this process's counts to the database. Raises StoreUnavailable, and keeps the counts then."""
+        """Add this process's counts to the database. After StoreUnavailable the counts stay in memory."""
         counted, self._counted = self._counted, Counter()
         if not counted:
             return
@@ -84,28 +84,28 @@ class CountedMemory:
 
 @dataclass(frozen=True, slots=True)
 class PersonFigures:
-    """A person of whom something is stored, and how much."""
+    """A person with stored data, and how much there is."""
 
     user: str
     name: str = ""
-    """What they are called; empty if they wrote nothing."""
+    """Their display name; empty if they wrote nothing."""
     messages: int = 0
-    """What they said, without the replies."""
+    """Their messages, without the replies."""
     memories: int = 0
-    """The active ones that they may read in private, without what everybody may."""
+    """Active memories that they may read in private, without those of everybody."""
     tasks: int = 0
-    """The open ones."""
+    """Open tasks."""
     documents: int = 0
     last_message: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingForCalls:
-    """Consolidations whose owners have no model calls left."""
+    """The consolidations whose owners have no model calls left."""
 
     jobs: int = 0
     until: datetime | None = None
-    """When the last of them can go on."""
+    """When the last of them can run."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class StatisticsService:
         return [CountedMemory(row.type, tuple(row.subjects), row.created_at) for row in rows]
 
     async def people(self) -> list[PersonFigures]:
-        """Return everybody of whom something is stored, ordered by id."""
+        """Return everybody with stored data, ordered by id."""
         spoke = select(messages.c.user_id, func.count(), func.max(messages.c.sent_at))
         spoke = spoke.where(messages.c.role == "user", kept()).group_by(messages.c.user_id)
         held = memories.c.id == memory_owners.c.memory_id, is_active(), unexpired()
@@ -150,7 +150,7 @@ class StatisticsService:
         return [PersonFigures(user, names.get(user, ""), **found[user]) for user in sorted(found)]
 
     async def stored(self) -> Counter[str]:
-        """Count rows quickly, without checking which memories are valid, which takes seconds."""
+        """Count rows without checking which memories are active, because that check takes seconds."""
         waiting, given_up = await self.queue.counts()
         stored = {"work waiting": waiting, "work given up": given_up}
         for table in (memories, messages):

@@ -1,4 +1,4 @@
-"""What people have to do, or want to be reminded of: `pet.tasks`."""
+"""Tasks and reminders of people: `pet.tasks`."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -32,14 +32,14 @@ class TaskService:
         due: DueTime = None,
         alike: bool = True,
     ) -> Change:
-        """Create, change or finish a task. What is left out stays as it is; a new task is open.
+        """Create, change or finish a task. Omitted fields stay as they are; a new task is open.
 
         `id` is a whole id or at least its first 4 characters. Without it, the open task with the same
-        description is changed. With `alike`, an update that begins or finishes a task also matches the only
-        open task that the words can mean. Otherwise a new task is created, unless it is to be finished. `due`
-        is an aware time or text: ISO 8601 or plain English, by the person's clock if it names no zone;
-        "never" removes it. Raises BadInput, NotFound, and Unclear if several tasks can be meant; then nothing
-        is changed.
+        description is changed. With `alike`, an update that begins or finishes a task also matches an open
+        task in other words, if only one is similar. If none matches, a task is created, unless the update
+        finishes one. `due` is an aware time or text: ISO 8601 or plain English, by the person's clock if it
+        names no zone; "never" removes it. Raises BadInput, NotFound, and Unclear if several tasks can be
+        meant; then nothing is changed.
         """
         where = place_of(place)
         if id is None and not description.strip():
@@ -52,8 +52,8 @@ class TaskService:
         )
 
     async def forget(self, id: ShortText, *, user: User, place: Where = None) -> Forgotten:
-        """Forget a task, open or finished, by its id or the beginning of it, as `pet.memories.forget` does
-        with its kind. Raises NotFound, and Unclear if several ids begin so."""
+        """Forget a task, open or finished, by its id or the beginning of it, like `pet.memories.forget` with
+        `kind="task"`. Raises NotFound, and Unclear if several ids match."""
         where = place_of(place)
         task = await self.parts.tasks.named(user, id, place=where)
         return await self.forgetting.forget("task", task.id, user, where)

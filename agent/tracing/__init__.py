@@ -1,5 +1,6 @@
-"""Traces: the database stores what happened in every turn, so that people can find out why.
+"""Traces: a stored record of every turn, so that people can find out why something happened.
 
-`trace.py` is a stored trace, `recorder.py` records turns in the background, `store/` writes and lists them,
-`render/` shows one as a tree. Spans are defined in `memory/process/spans.py`: memory records them too.
+`trace.py` defines a stored trace, `recorder.py` records turns in the background, `store/` writes and lists
+traces, and `render/` shows one as a tree. Spans are defined in `memory/process/spans.py`, because memory
+records them too.
 """

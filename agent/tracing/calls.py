@@ -1,4 +1,4 @@
-"""What a trace holds of the arguments and the result of a call."""
+"""The arguments and the result of a call, as a trace stores them."""
 
 import re
 from collections.abc import Mapping
@@ -12,11 +12,11 @@ from memory.text import storable
 
 _SHORT_ID = re.compile(r"[0-9a-f-]{4,36}")
 _INNER = ("memory", "task", "document")
-"""Where a result has the row that it is about."""
+"""The fields of a result that may have the row that it is about."""
 MOST_TOLD = 100
-"""Items of a list that are told: an import has any number."""
+"""The most items of a list that are stored; an import may have any number."""
 _TEXT = "(a text)"
-"""Stands where a text is left out."""
+"""Replaces a text that is left out."""
 
 
 def call_arguments(arguments: Mapping[str, Any], *, texts: bool) -> dict[str, Any]:

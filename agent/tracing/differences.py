@@ -1,4 +1,4 @@
-"""Compares two traces: first what they were made by, by name, then what happened, in order."""
+"""Compares two traces: first versions, prompts, tools and settings, by name; then what happened, in order."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ from agent.tracing.trace import TURN, Trace, last_attempt, mappings, read_data, 
 from memory.process.spans import Span
 
 DECIDED = ("action", "reason", "target_id")
-"""What is compared of a decision: its memory may be a new one, with an id of its own."""
+"""The compared fields of a decision. Its memory may be new, with another id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +22,13 @@ class Difference:
     before: str
     after: str
     cause: bool = False
-    """Whether it is something that the turns were made by, and nothing that happened in them."""
+    """Whether it is a change of prompts, tools, settings or versions, and not a different event."""
 
 
 def differences(before: Trace, after: Trace) -> list[Difference]:
-    """Return the differences; empty if only times and ids differ. Prompts, tools, settings and the model that
-    changed come first, then what went otherwise: a request before its output, a result after its call.
-    Versions are named only if something went otherwise and nothing else is named."""
+    """Return the differences; empty if only times and ids differ. Changed prompts, tools, settings and models
+    come first, then different events: a request before its output, a result after its call. Versions are
+    listed only if there are different events and no other change."""
     causes, events = list(_causes(before, after)), list(_events(before, after))
     if events and not causes:
         causes = list(_changed(before, after, "versions", "{}"))
@@ -94,7 +94,7 @@ def _events(before: Trace, after: Trace) -> Iterator[Difference]:
     if all("reply" in trace.root.data for trace in (before, after)):
         yield from _data("reply", before.root, after.root, "reply", "message")
     elif before.summary.kind == TURN and not cut_off and not (ours and ours[-1].kind == "answer"):
-        # what fails after the answer is storing it
+        # an error after the answer means that it was not stored
         yield from _texts("error", before.root.error, after.root.error)
 
 
@@ -120,8 +120,8 @@ def _data(where: str, before: Span, after: Span, *path: str) -> Iterator[Differe
 
 
 def steps(trace: Trace) -> list[Span]:
-    """Return the steps to compare: of a turn, the model calls, tool calls and answer of its last attempt; of
-    a job, its consolidations and decisions. A failed call counts once with its retries."""
+    """Return the steps to compare: for a turn, the model calls, tool calls and answer of its last attempt;
+    for a job, its consolidations and decisions. A failed call and its retries count as one."""
     if trace.summary.kind == TURN:
         found = _of_kind(last_attempt(trace), "call", "tool", "answer")
     else:
@@ -132,7 +132,7 @@ def steps(trace: Trace) -> list[Span]:
 
 
 def _step_name(step: Span | None) -> str:
-    """Return what happens in the step, without the model, which may differ."""
+    """Return what happens in the step, without the model's name, which may differ."""
     if step is None:
         return "nothing more"
     names = {"call": "the model is asked", "tool": f"{step.name} is called", "answer": "it answers"}
@@ -154,7 +154,8 @@ def _call(where: str, one: Span, other: Span, before: Trace, after: Trace) -> It
 
 
 def prompt_parts(trace: Trace, request: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the model was sent, by ``system message, rules``, ``message 3``, ``message 4, person`` …"""
+    """Return the parts of a request by name: ``system message, rules``, ``message 3``, ``message 4,
+    person``."""
     found: dict[str, Any] = _named("system message", sections(trace, request.get("system") or ""))
     given = request.get("input")
     for at, item in enumerate(given if isinstance(given, list) else [given]):
@@ -175,7 +176,7 @@ def sections(trace: Trace, system: str) -> dict[str, str]:
 
 
 def question_sections(trace: Trace, request: Mapping[str, Any]) -> dict[str, str]:
-    """Return the question's message by section; empty if the trace does not record the sections."""
+    """Return the sections of the person's message; empty if the trace does not record the sections."""
     at, ends = (trace.root.data.get(name) for name in ("question_at", "question_sections"))
     items = request.get("input")
     if at is None or not isinstance(items, list) or at >= len(items):
@@ -203,7 +204,7 @@ def _texts(where: str, old: Any, new: Any, differs: str = "differs") -> Iterator
 
 
 def _without_id(item: Any) -> Any:
-    """Drop the ids that servers assign to items. `call_id` stays, which links a result to its call."""
+    """Drop the ids that servers assign to items. `call_id` stays, because it links a result to its call."""
     if not isinstance(item, Mapping):
         return item
     return {name: value for name, value in item.items() if name != "id"}

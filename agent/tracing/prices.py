@@ -1,4 +1,4 @@
-"""What turns cost, by the prices that the package genai-prices brings."""
+"""The cost of turns, with prices from the package genai-prices."""
 
 from collections.abc import Iterable
 from functools import cache
@@ -6,7 +6,7 @@ from functools import cache
 from agent.types import Usage
 
 FEW = 1_000
-"""Tokens whose price is asked for: very long prompts cost more a token with some models."""
+"""The number of tokens for which prices are looked up. Some models charge more for very long prompts."""
 
 
 def cost_of(parts: Iterable[tuple[str, Usage]]) -> float | None:
@@ -22,8 +22,8 @@ def cost_of(parts: Iterable[tuple[str, Usage]]) -> float | None:
 
 @cache
 def _prices_of(model: str) -> tuple[float, ...] | None:
-    """Return the prices of a token that a model reads, writes, and reads from the server's cache."""
-    from genai_prices import Usage as Counted  # here: it takes 60 ms, and most lists need it for no model
+    """Return a model's prices for a token of input, of output, and of input from the server's cache."""
+    from genai_prices import Usage as Counted  # imported here: it takes 60 ms, and most lists need no price
     from genai_prices import calc_price
 
     kinds = {"input_tokens": FEW}, {"output_tokens": FEW}, {"input_tokens": FEW, "cache_read_tokens": FEW}

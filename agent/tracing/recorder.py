@@ -1,7 +1,7 @@
-"""Records running turns to the database: in the background, with bounded memory, and without delaying a turn.
+"""Records turns to the database in the background, with bounded memory and without delaying a turn.
 
 Most turns are written once, after they end, several in a transaction. A long turn is also written while it
-runs, so that one that hangs or is killed can be seen.
+runs, so that it is visible if it hangs or is killed.
 """
 
 import asyncio
@@ -40,15 +40,15 @@ from memory.text import storable, without_links
 log = logging.getLogger("hachi.traces")
 
 PAUSE = 0.2
-"""Seconds during which finished traces are collected, to be written together."""
+"""Seconds during which finished traces are collected for one write."""
 REWRITE_AFTER = 2.0
 """Seconds after which a running trace is written again if it has changed; doubles each time."""
 MAX_WAITING = 1_000
-"""How many traces may wait to be written. Beyond that the oldest are dropped."""
+"""The most traces that may wait to be written. If there are more, the oldest are dropped."""
 BATCH = 50
-"""Traces in one transaction, kept small so that a turn does not wait long to write."""
+"""The most traces in one transaction, so that no turn has to wait long to write."""
 
-# In seconds: what one batch may take; what `flush`, and each step of closing, waits.
+# Seconds for writing one batch; seconds that `flush`, and each step of closing, waits.
 WRITE_TIMEOUT, FLUSH_TIMEOUT = 10.0, 2.0
 
 
@@ -71,7 +71,7 @@ class TraceRecording:
     recording: Recording
     about: Summary
     due: float
-    """When to write it next while it runs, by `time.monotonic`."""
+    """When to write it next while it runs, in `time.monotonic` seconds."""
     pause: float
     """Seconds until the write after that."""
     changes: int = -1
@@ -90,8 +90,9 @@ class TraceRecording:
         self.recording.root.data["reply"] = told
 
     def worth_keeping(self) -> bool:
-        """Return whether to store it. Turns: always. Jobs: if something happened. Calls: once they have
-        ended, if they failed, searched or wrote; not if they only listed rows."""
+        """Return whether to store the trace. Turns are always stored, and jobs if something happened. Calls
+        are stored once they have ended, if they failed, searched or wrote; calls that only listed rows are
+        not."""
         root = self.recording.root
         if self.about.kind == CALL:
             happened = root.error or self.recording.wrote or any(one.spans for one in root.spans)
@@ -106,11 +107,11 @@ class TraceRecording:
 _Serialized = tuple[TraceRecording, StoredTrace]
 """A trace that is ready to be written."""
 _Due = tuple[TraceRecording, Recording, Summary]
-"""A trace to write now; while it still runs, with a copy of the recording."""
+"""A trace to write now. If it is still running, the recording is a copy."""
 
 
 class Recorder:
-    """Records turns, jobs and calls. It starts with the first turn and is closed with the companion."""
+    """Records turns, jobs and calls. It starts at the first turn and closes with the companion."""
 
     def __init__(
         self,
@@ -151,7 +152,7 @@ class Recorder:
 
     @contextmanager
     def work(self, job: Job) -> Iterator[None]:
-        """Record a background job; nothing is stored if nothing happened in it."""
+        """Record a background job; it is stored only if something happened in it."""
         about = self._about(job.kind, job.user_id, Place(tuple(job.payload.get("place", ()))))
         followed, conversation = job.payload.get("trace"), job.payload.get("conversation", "")
         with self._recorded(replace(about, turn_id=followed, conversation=conversation), tries=job.attempts):
@@ -159,9 +160,9 @@ class Recorder:
 
     @contextmanager
     def call(self, method: str, arguments: Mapping[str, Any]) -> Iterator[NoteResult]:
-        """Record a call of a service, unless it happens inside something that is recorded already. Yields a
-        function that takes the result. Texts of arguments are kept only if the trace rests on a row, so that
-        they are forgotten with it."""
+        """Record a call of a service, unless it is part of a recorded turn, job or call. Yields a function
+        that takes the result. Texts in arguments are stored only if the trace shows a row, so that they are
+        forgotten with it."""
         if is_recorded():
             yield lambda _: None
             return
@@ -208,7 +209,7 @@ class Recorder:
 
     async def flush(self) -> None:
         """Write the pending traces, for at most `FLUSH_TIMEOUT`. A failed write is retried later."""
-        task = asyncio.create_task(self._flush())  # a task of its own, because the caller may be cancelled
+        task = asyncio.create_task(self._flush())  # in a separate task, because the caller may be cancelled
         self._flushes.add(task)
         task.add_done_callback(self._flushes.discard)
         await asyncio.wait([task], timeout=FLUSH_TIMEOUT)
@@ -254,14 +255,14 @@ class Recorder:
         return found
 
     async def _write_waiting(self, *, last: bool = False) -> None:
-        """Write in batches. If the database refuses a batch, write its traces one by one. If it is away,
-        finished traces stay pending. With `last`, try even if the breaker is open."""
+        """Write in batches. If the database refuses a batch, write its traces one by one. If it is
+        unavailable, finished traces stay pending. With `last`, try even if the breaker is open."""
         size = BATCH
         while batch := self._waiting[:size]:
             try:
                 with nullcontext() if last else self._breaker.calling(_blame):
                     await self._write(batch)
-            except (CircuitOpen, *_AWAY):  # running ones are serialized again anyway
+            except (CircuitOpen, *_AWAY):  # running traces are serialized again anyway
                 self._waiting = [one for one in self._waiting if one[1].summary.status != "running"]
                 return
             except Exception as error:
@@ -287,8 +288,8 @@ class Recorder:
             self._waiting = [one for one in self._waiting if not one[0].belongs_to(user, places)]
 
     async def forget_rows(self, ids: Collection[str]) -> None:
-        """Write the finished traces, so that `Traces.forget` reaches them. Empty those that show one of these
-        rows and are running or cannot be written now."""
+        """Write the finished traces, so that `Traces.forget` can empty them. Of those that are running or
+        cannot be written now, empty the ones that show any of these rows."""
         for one in self._running.values():
             one.forgotten.update(ids)
         await self.flush()
@@ -298,8 +299,8 @@ class Recorder:
             self._waiting = [(source, one.without(set(ids))) for source, one in self._waiting]
 
     async def close(self) -> None:
-        """Write all finished traces and close the listener. What takes longer than `FLUSH_TIMEOUT` is
-        dropped."""
+        """Write all finished traces and close the listener. Traces that are not written within
+        `FLUSH_TIMEOUT` are dropped."""
         self._closing = True
         last = asyncio.create_task(self._flush(last=True))
         await asyncio.wait([last], timeout=FLUSH_TIMEOUT)
@@ -324,8 +325,8 @@ def _blame(error: Exception) -> str | None:
 
 
 def _host() -> dict[str, Any]:
-    """Return the ids of the program's current OpenTelemetry span, if there is one. The trace joins its
-    trace."""
+    """Return the ids of the program's current OpenTelemetry span, if there is one. The turn's spans join that
+    span's trace."""
     opentelemetry = sys.modules.get("opentelemetry.trace")
     here = opentelemetry.get_current_span().get_span_context() if opentelemetry else None
     if here is None or not here.is_valid:

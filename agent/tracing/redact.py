@@ -1,5 +1,5 @@
-"""Redacts traces and log lines before they are written: secrets that people pasted, keys and secret settings
-of Hachi, and the operator's own patterns."""
+"""Redacts traces and log lines before they are written: secrets that people pasted, Hachi's keys and secret
+settings, and matches of the operator's patterns."""
 
 import json
 import re
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 REDACTED = "[redacted]"
 SHORTEST_SECRET = 8
-"""In characters. Shorter values occur in too many words to be redacted everywhere."""
+"""Characters of the shortest secret. Shorter values are part of too many words."""
 
 SECRETS = {
     "sk-": ("sk-", r"[A-Za-z0-9_-]{16,}"),  # OpenAI, Anthropic and providers with similar keys
@@ -35,7 +35,7 @@ SECRETS = {
     "-----begin ": ("-----BEGIN ", r"[A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*KEY-----|\Z)"),
     "://": ("://", r"[^\s/:@]*:[^\s/@]+@"),  # name and password in a URL
 }
-"""By a part in small letters, which is cheap to look for: the beginning and the rest of a kind of secret."""
+"""The beginning and the rest of each kind of secret, by a lower-case part that is cheap to look for."""
 
 _IS = r"[\\\"']{0,4}\s{0,3}[=:]\s{0,3}[\\\"']{0,4}"
 _VALUE = r"[^\s\"'\\,;]"
@@ -46,8 +46,8 @@ NAMED = {
     "secret": ("secret", _KEY),
     **{name: (name, _KEY) for name in ("apikey", "api_key", "api-key")},
 }
-"""By a part: the name of a secret, and the pattern of a value beside it: ``password=…``, ``token: …``. One of
-a token has a digit: "token: nothing" is none."""
+"""The name of a secret and the pattern of the value after it (``password=…``, ``token: …``), by a part of the
+name. The value of a token has a digit, so "token: nothing" is not redacted."""
 _SECRET_NAME = re.compile(rf"[\w-]{{0,60}}(?i:{'|'.join(name for name, _ in NAMED.values())})")
 
 
@@ -56,13 +56,14 @@ class Redaction:
         self, patterns: Sequence[str] = (), *, secrets: bool = True, values: Sequence[str] = ()
     ) -> None:
         """`patterns` are regular expressions; `secrets` turns on those of `SECRETS`; `values` are removed
-        literally, and what opens a person's pages always. Raises re.error for an invalid pattern."""
+        literally. Links that open a person's pages are always removed. Raises re.error for an invalid
+        pattern."""
         known = {part: re.compile(re.escape(part)) for part in _spellings(values)}
         known[LINK] = re.compile(rf"{LINK}[\w.-]+")
         if secrets:
             known |= {part: _pattern(*patterns) for part, patterns in SECRETS.items()}
         self._known = [(part.encode("utf-8", "surrogatepass").lower(), known[part]) for part in known]
-        # Whether a name is there at all is soon found in lower case, but slowly in any case.
+        # Looking for a name in lower-case text is fast; ignoring case in a pattern is slow.
         self._named = [
             (part.encode(), re.compile((name + _IS).encode()), re.compile(rf"(?i:{name}){_IS}{value}"))
             for part, (name, value) in (NAMED if secrets else {}).items()
@@ -71,7 +72,7 @@ class Redaction:
 
     def suspects(self, text: str) -> list[re.Pattern[str]]:
         """Return the patterns that may match somewhere in a text or its JSON form."""
-        lower = text.encode("utf-8", "surrogatepass").lower()  # of ASCII, which is quick
+        lower = text.encode("utf-8", "surrogatepass").lower()  # lowers only ASCII, which is fast
         found = [pattern for part, pattern in self._known if part in lower and pattern.search(text)]
         named = [pattern for part, name, pattern in self._named if part in lower and name.search(lower)]
         return [*found, *(pattern for pattern in named if pattern.search(text)), *self._more]
@@ -97,8 +98,7 @@ def _secret_settings(settings: "Settings") -> Iterator[str]:
 
 
 def redacted(value: Any, patterns: Sequence[re.Pattern[str]]) -> Any:
-    """Replace every match in the value's texts by `REDACTED`, and every text whose name says that it is a
-    secret."""
+    """Replace every match in the value's texts by `REDACTED`, and texts in fields with a secret's name."""
     if isinstance(value, dict):
         return {
             _redacted_text(name, patterns): REDACTED
@@ -129,8 +129,8 @@ def map_texts(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def _pattern(begin: str, rest: str) -> re.Pattern[str]:
-    """A secret does not begin inside a word; but in JSON, and in JSON inside JSON, a line that begins with
-    one has an escape such as ``\\n`` before it."""
+    """Return the pattern of a secret, which does not begin inside a word. In JSON, and in JSON within JSON,
+    an escape such as ``\\n`` may come directly before it."""
     if begin[0] in ":-" or begin[-1] == " ":
         return re.compile(begin + rest)
     escaped = rf"(?<=\\[bfnrt]{begin})|(?<=\\u[0-9a-f]{{4}}{begin})"
@@ -138,7 +138,7 @@ def _pattern(begin: str, rest: str) -> re.Pattern[str]:
 
 
 def _spellings(values: Sequence[str]) -> list[str]:
-    """Return each value as it is, and escaped as JSON once and twice. Longer ones come first, since they may
+    """Return each value unchanged, and escaped as JSON once and twice. Longer ones come first, since they may
     contain others."""
     found: set[str] = set()
     for value in values:

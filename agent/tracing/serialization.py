@@ -1,7 +1,7 @@
 """The stored form of a recorded tree of spans: a summary row, and the whole tree as compressed JSON.
 
-A recording holds the turn's own objects; they become plain values outside the turn. Each model call repeats
-the previous request and adds to it: only the addition is stored.
+A recording refers to the turn's objects, which are converted to plain values after the turn. Each model call
+repeats the previous request and adds to it; only the addition is stored.
 """
 
 import hashlib
@@ -37,20 +37,20 @@ from memory.text import storable
 Content = Literal["full", "redacted", "none", "off"]
 
 EXCERPT = 200
-"""Characters of the message and the reply that a summary holds."""
+"""The most characters of the message and the reply in a summary."""
 MAX_TEXT = 100_000
-"""Characters of one text; a longer text is cut at its end."""
+"""The most characters of one text; a longer text is cut at its end."""
 LARGE = 1_000_000
-"""Bytes of a whole trace above which each text is cut to `MAX_TEXT`."""
+"""If a trace has more bytes than this, each text is cut to `MAX_TEXT`."""
 WITHOUT_CONTENT = frozenset(
     "usage ok well_formed tries limit found given first finish cut narrow other_memory "
     "sections question_at question_sections".split()
 )
-"""The data of a span that is stored when content is not."""
+"""The fields of a span's data that are stored even when content is not."""
 MADE_BY_KEY = "maker"
 AS_BEFORE = "as_before"
-"""In a stored request: how many messages repeat the previous request. Other parts are left out if they are
-those of the previous request."""
+"""The field of a stored request that says how many messages repeat the previous request. Other parts are
+omitted if they are unchanged."""
 
 
 _ID = re.compile(rb'"([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})')
@@ -58,7 +58,7 @@ _ID = re.compile(rb'"([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{1
 
 
 _PICTURE, _NO_PICTURE = re.compile(rb'"data:image/[^"\\\[]{40,}'), b'"data:image/[picture]'
-"""The URL that a picture is, and what a trace has in its place."""
+"""A picture's data URL, and what replaces it in a trace."""
 
 
 class StoredTrace(NamedTuple):
@@ -66,12 +66,12 @@ class StoredTrace(NamedTuple):
 
     summary: Summary
     body: bytes | None
-    """None once its content is forgotten."""
+    """The tree; None once its content is forgotten."""
     rows: frozenset[str] = frozenset()
-    """Ids of the rows whose text may stand in it."""
+    """The ids of rows whose text may be in the trace."""
 
     def without(self, forgotten: Set[str]) -> "StoredTrace":
-        """Return it unchanged, or without content if it shows one of these rows."""
+        """Return the trace, without content if it shows one of these rows."""
         return self if self.rows.isdisjoint(forgotten) else self.without_content()
 
     def without_content(self) -> "StoredTrace":
@@ -80,7 +80,7 @@ class StoredTrace(NamedTuple):
 
 @dataclass(frozen=True)
 class Serializer:
-    """Serializes traces as the settings require."""
+    """Serializes traces according to the settings."""
 
     content: Content
     redaction: Redaction
@@ -90,13 +90,13 @@ class Serializer:
 
     @cached_property
     def made_by_key(self) -> str:
-        """Return the key of `made_by`. Traces that share the value store it once."""
+        """Return the key of `made_by`. Traces with the same value share one stored copy."""
         text = json.dumps(self.made_by, sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def serialize(self, recorded: Recording, about: Summary) -> StoredTrace:
-        """Return the summary, which is `about` completed from the recording, and the body. Both omit content
-        for anonymous users, or if the recording cannot be written as JSON."""
+        """Return the body, and the summary: `about`, completed from the recording. Both omit content for
+        anonymous users, or if the recording cannot be written as JSON."""
         root, running, lost = recorded.root, recorded.open, None
         if about.user is not None and self.content != "none":
             try:
@@ -124,8 +124,7 @@ class Serializer:
         return zlib.compress(data, 1), frozenset(id.decode() for id in ids)
 
     def _without_content(self, span: Span) -> Span:
-        """Return the span without what people or models wrote, such as the name of a tool that does not
-        exist."""
+        """Return the span without text by people or models, such as an invented name of a tool."""
         invented = span.kind == "tool" and span.name not in self.made_by.get("tools", ())
         return replace(
             span,
@@ -158,8 +157,7 @@ class Serializer:
         )
 
     def _excerpt(self, text: str) -> str:
-        """Return the beginning of the text. It is redacted before it is cut, since half a secret is not
-        recognised."""
+        """Return the beginning of the text. It is redacted first: half a secret is not recognised."""
         return self.redaction.text(storable(text[:MAX_TEXT]))[:EXCERPT]
 
 
@@ -176,7 +174,7 @@ def read_trace(summary: Summary, body: bytes) -> Trace:
 
 
 def _answering(root: Span, calls: Sequence[Span]) -> str:
-    """Return the model of the turn's last call; without one, that of the last call in it at any depth."""
+    """Return the model of the turn's last call or, if it has none, of the last call at any depth."""
     return next(
         (one.name for one in reversed(root.spans) if one.kind == "call"), calls[-1].name if calls else ""
     )
@@ -191,7 +189,7 @@ def _status(root: Span, spans: list[Span]) -> Status:
 
 
 class _Tree:
-    """The plain values of a tree of spans, without empty ones."""
+    """Converts a tree of spans to plain values, without empty ones."""
 
     def __init__(self) -> None:
         self._last_request: dict[str, Any] = {}
@@ -204,7 +202,7 @@ class _Tree:
         return span_json(replace(span, data=data, spans=[])) | ({"spans": inner} if inner else {})
 
     def _addition(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Return the request without what it repeats of the previous one."""
+        """Return the parts of the request that differ from the previous one."""
         before, self._last_request = self._last_request, request
         added = {name: value for name, value in request.items() if value != before.get(name, ...)}
         items, repeated = request.get("input"), before.get("input")
@@ -214,8 +212,8 @@ class _Tree:
 
 
 def _restore(root: Span) -> None:
-    """Restore what the stored form abbreviates: candidates as rows, requests with what they repeat, and
-    searches with the ids that their tool returned."""
+    """Expand the stored form: candidates from rows, requests with their repeated parts, and searches with the
+    ids that their tool returned."""
     before: dict[str, Any] = {}
     for span in descend(root):
         if span.kind == "tool" and "given" in span.data:

@@ -1,4 +1,4 @@
-"""Opens the recorder that the settings ask for."""
+"""Creates the recorder from the settings."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -52,8 +52,8 @@ def _sender(settings: Settings, breaker: Breaker) -> Listener | None:
 
 
 def redaction_of(settings: Settings) -> Redaction:
-    """Return the redaction of the settings. It includes their own secrets: a server may repeat a key in an
-    error."""
+    """Return the redaction of the settings. It also redacts secrets in the settings, because a server may
+    repeat a key in an error."""
     patterns = [line.strip() for line in (settings.trace_redact or "").splitlines() if line.strip()]
     values = secret_values(settings)
     return Redaction(patterns, secrets=settings.trace_content != "full", values=values)
@@ -65,15 +65,15 @@ REACH_A_TURN = (
     *("importance_floor", "half_life_days", "judge", "consolidate", "consolidate_model", "images", "api"),
     *("structured", "provider"),
 )
-"""The settings that change what a turn or the work after it does, besides the model and the persona. How long
-and how often a model is asked is not: it decides whether there is an answer, and the trace has the answer."""
+"""The settings that influence a turn or the jobs after it, besides the model and the persona. Timeouts and
+retries are not among them: they decide only whether there is an answer, and the trace has the answer."""
 
 
 def made_by(settings: Settings, tools: Sequence[Tool] = TOOLS) -> dict[str, Any]:
-    """Return everything that may change how a turn goes: versions, hashes of prompts, tools and settings."""
+    """Return everything that may influence a turn: versions, hashes of prompts, tools and settings."""
     prompts = dict(_code()["prompts"])
     if settings.persona is not None:
-        with suppress(OSError, RuntimeError, ValueError):  # whoever needs the persona is told
+        with suppress(OSError, RuntimeError, ValueError):  # the turn that needs the persona reports it
             prompts["persona"] = _hash(settings.persona.expanduser().read_text(encoding="utf-8-sig"))
     chosen = settings.model_dump(mode="json", include=set(REACH_A_TURN))
     return _code() | {"prompts": prompts, "tools": tool_descriptions(tools), "settings": chosen}

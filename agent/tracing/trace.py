@@ -15,17 +15,17 @@ Status = Literal["ok", "tool_error", "malformed", "stopped", "error", "running",
 was not the requested JSON. `stopped`: somebody stopped it. `running`: the turn has not ended. `killed`: its
 process died."""
 Content = Literal["kept", "hidden", "forgotten"]
-"""`hidden`: the trace shows what is forgotten for now, and is not shown. `forgotten`: its body is gone."""
+"""`hidden`: the trace shows a hidden row, so it is not shown. `forgotten`: its body is deleted."""
 
 TURN = "turn"
-"""The kind of a turn's trace; other traces are named after the background job they belong to."""
+"""The kind of a turn's trace; traces of background jobs have the job's name as kind."""
 CALL = "tool_call"
-"""The kind of the trace of a tool that another agent called."""
+"""The kind of the trace of a tool call by another agent."""
 CHORE = "chore"
-"""The kind of the trace of what a client asks for itself, such as the title of a chat."""
+"""The kind of the trace of a client's own request, such as a title for a chat."""
 
 SHORT = 8
-"""Characters of an id that are shown."""
+"""The number of characters in a shortened id."""
 MAX_COUNT = 2**31 - 1
 """The maximum of an integer column."""
 
@@ -52,14 +52,14 @@ class Summary:
     status: Status = "running"
     started_at: datetime
     took: float | None = None
-    """Seconds; None if it did not end."""
+    """The duration in seconds; None if it did not end."""
     first: float | None = None
-    """Seconds to the first letter that the person saw; None if it was not streamed."""
+    """Seconds until the person saw the first letter; None if the reply was not streamed."""
     retried: int = 0
-    """Model calls that failed and were tried again."""
+    """The number of model calls that failed and were retried."""
     user: str | None
     name: str = ""
-    """What the user is called now, in a list; empty if they wrote nothing."""
+    """The user's current name, in a list; empty if they wrote nothing."""
     place: str = ""
     """The place's key; empty in private."""
     conversation: str = ""
@@ -71,24 +71,24 @@ class Summary:
     error: str | None = None
     calls: int = 0
     tools: tuple[str, ...] = ()
-    """Names in the order of the calls, with a ``!`` after each that failed."""
+    """The names of the tools, in the order of the calls, with a ``!`` after each that failed."""
     usage: Usage = field(default_factory=Usage)
     message_id: str | None = None
     process: str = ""
     content: Content = "kept"
     work: tuple[Work, ...] = ()
-    """What followed a turn."""
+    """The background jobs after a turn."""
 
     @property
     def trouble(self) -> list[str]:
-        """Return what went wrong besides the status, in a few words."""
+        """Describe briefly what went wrong, besides the status."""
         told = [f"retried {self.retried}×"] if self.retried else []
         told += [f"background work {one.status}" for one in self.work if one.status not in ("ok", "running")]
         return list(dict.fromkeys(told))
 
     @property
     def cost(self) -> float | None:
-        """Return the cost of a turn and the work after it; None if a model's price is unknown."""
+        """Return the cost of a turn and its background jobs; None if a model's price is unknown."""
         return cost_of([(self.model, self.usage), *((one.model, one.usage) for one in self.work)])
 
     @property
@@ -103,7 +103,7 @@ class Trace:
     summary: Summary
     root: Span
     made_by: Mapping[str, Any]
-    """By name: `versions`, hashes of `prompts`, descriptions and parameters of `tools`, `settings`."""
+    """What produced the trace: `versions`, hashes of `prompts`, schemas of `tools`, `settings`."""
     redacted: bool
     """Whether something was redacted before the trace was written."""
 
@@ -130,7 +130,8 @@ def place_key(place: Place) -> str:
 
 
 def last_attempt(trace: Trace) -> Sequence[Span]:
-    """Return the spans after the last refusal for length. The turn began anew then, with a shorter prompt."""
+    """Return the spans after the last refusal for length, after which the turn restarted with a shorter
+    prompt."""
     spans = trace.root.spans
     again = [at for at, one in enumerate(spans, 1) if one.data.get("too_long")]
     return spans[max((at for at in again if at < len(spans)), default=0) :]
@@ -175,13 +176,13 @@ def scored_ids(search: Span) -> list[tuple[str, float]]:
 
 
 def shown_ids(search: Span) -> frozenset[str]:
-    """Return the ids of a search's results that the model received; all, if the trace does not say."""
+    """Return the ids of the results that the model received; all results, if the trace does not say."""
     found = [id for id, _ in scored_ids(search)]
     return frozenset(found).intersection(search.data.get("given", found))
 
 
 def usage_of(calls: Iterable[Span]) -> Usage:
-    """Add up the tokens of these model calls. What is no number counts as 0, since servers send anything."""
+    """Add up the tokens of these model calls. Values that are not numbers count as 0."""
     total = dict.fromkeys(("input", "output", "cached"), 0)
     for counted in (call.data.get("usage") or {} for call in calls):
         for name, number in counted.items():
@@ -191,12 +192,12 @@ def usage_of(calls: Iterable[Span]) -> Usage:
 
 
 def retried(root: Span) -> int:
-    """Return how many model calls of a turn failed and were tried again."""
+    """Return how many model calls of a turn failed and were retried."""
     return sum(bool(call.error) for call in [span for span in root.spans if span.kind == "call"][:-1])
 
 
 def was_stopped(span: Span) -> bool:
-    """Return whether somebody stopped it, so that it may have ended anywhere."""
+    """Return whether somebody stopped the span's work, so that it may have ended anywhere."""
     return (span.error or "").startswith("CancelledError")
 
 

@@ -34,7 +34,7 @@ T = TypeVar("T", default=None)
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens, as the model's server counted them; 0 where it did not say."""
+    """Tokens, as counted by the model's server; 0 if it did not count them."""
 
     input: int = 0
     output: int = 0
@@ -48,7 +48,7 @@ class Occasion:
     text: str
     """Shown to the model in place of a message."""
     messages: tuple[str, ...]
-    """The ids of the person's messages that it follows, one at least: the reply goes with each."""
+    """The ids of the person's messages that led to it, at least one. Forgetting one forgets the reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,36 +65,37 @@ class TurnRequest:
     author: str | None = None
     """The speaker's display name; default: the id."""
     instructions: str = ""
-    """Instructions of the calling program; the model sees them quoted, as that program's wishes."""
+    """Instructions of the calling program; the model sees them quoted, as its wishes."""
     origins: tuple[str, ...] = ()
-    """The ids of the messages of a chat platform that make up this one. `ConversationService.forget_sent`
-    finds it by each of them."""
+    """The ids of the chat platform's messages that make up this one. `ConversationService.forget_sent` finds
+    it by each of them."""
     client: ClientTurn | None = None
-    """What a client of a chat API sends beside the message."""
+    """The data that a client of a chat API sends with the message."""
     occasion: Occasion | None = None
-    """Set where no message began the turn: then `text` says in short what it is about."""
+    """Set if no message began the turn; `text` then says briefly what it is about."""
     confirm: Confirm | None = None
-    """Asks the person about a call that changes something; None: no such tool is offered."""
+    """Asks the person before a call that changes something. None: such tools are not offered."""
     unkept: bool = False
-    """Whether the speaker wants nothing of theirs kept: then the request is anonymous, and no trace is."""
+    """Whether the speaker wants nothing stored: then the request is anonymous and leaves no trace."""
     linked: Mapping[str, str] = field(default_factory=dict)
-    """The owner keys of the speaker's linked accounts, for a request in private, with the accounts' ids."""
+    """Owner keys of the speaker's linked accounts, with the accounts' ids; only in private."""
     reads: Mapping[str, str] = field(default_factory=dict)
-    """The owner keys of the places that they may read in private, with what the places are called."""
+    """Owner keys of the places that the speaker may read in private, with the names of the places."""
 
     @property
     def audience(self) -> Audience:
-        """Return what may be read of this account's, or in this place: conversations, documents."""
+        """Return what this account may read in the place, without linked accounts: conversations,
+        documents."""
         return Audience.of(self.user, self.place)
 
     @property
     def person(self) -> Audience:
-        """Return the same with the linked accounts."""
+        """Return the same, including the linked accounts."""
         return Audience.of(self.user, self.place, self.linked)
 
     @property
     def reader(self) -> Audience:
-        """Return what searches may read: also the places that are read in private."""
+        """Return what searches may read: also the places in `reads`."""
         return Audience.of(self.user, self.place, {**self.linked, **self.reads})
 
     @property
@@ -110,22 +111,22 @@ class TurnRequest:
 
 @dataclass(frozen=True, slots=True)
 class ReceivedMessage:
-    """A request whose text is checked and, unless it is anonymous, stored."""
+    """A request whose text is checked, and stored unless it is anonymous."""
 
     request: TurnRequest
     id: str | None
-    """In the transcript; None when anonymous."""
+    """The id in the transcript; None when anonymous."""
     history: tuple[Item, ...] | None = None
-    """The conversation before it as the client has it; None where the transcript has it."""
+    """The conversation before it, as the client sent it; None if the transcript has it."""
     continues: bool = False
-    """Whether the conversation in the transcript comes between the client's history and it."""
+    """Whether the transcript's messages come between the client's history and this message."""
     sources: frozenset[str] = frozenset()
-    """The ids of what the stored calls before it were written from."""
+    """The ids of the rows that the stored calls before it rest on."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call of a tool: what the model passed and was answered."""
+    """A tool call: its arguments and its result."""
 
     name: str
     arguments: dict[str, Any] | str
@@ -137,79 +138,79 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Reply(Generic[T]):
-    """The reply to the user, and what happened on the way. `T` is the type that was asked for as answer."""
+    """The reply to the user, and what happened in the turn. `T` is the type of the requested answer."""
 
     message: str
     memories: tuple[Decision, ...]
-    """What this turn remembered by the `remember` tool and, once settled, by the answer's memories[]."""
+    """The decisions of the `remember` tool in this turn and, once settled, on its memories[]."""
     tools: tuple[ToolCall, ...]
     trace_id: str
     model: str
     calls: int
-    """How many model calls were made."""
+    """The number of model calls."""
     message_id: str | None = None
     """The reply's id in the transcript; None when anonymous."""
     conversation: str | None = None
     """The id of its conversation; None when anonymous."""
     forget: tuple[ForgetCandidate, ...] | None = None
-    """What the person may have asked to forget: ask them, then pass what they confirm to
-    `pet.memories.forget_confirmed`. Empty if nothing that they told matches; None if they did not ask."""
+    """Candidates that the person may have asked to forget. Ask them, then pass the confirmed ones to
+    `pet.memories.forget_confirmed`. Empty if nothing that they stated matches; None if they did not ask."""
     usage: Usage = field(default_factory=Usage)
-    """Tokens of all calls; zeros where the server did not count each of them."""
+    """Tokens of all calls; zeros if the server did not count every call."""
     shown: tuple[Memory, ...] = ()
-    """The facts that the prompt held."""
+    """The facts in the prompt."""
     found: tuple[Hit, ...] = ()
-    """What the searches found in memory and the model was shown, each once; in a turn without a search, what
-    it listed. Without the lines around a found message."""
+    """What the model received from searches in memory, each hit once, without the messages around it. In a
+    turn without a search: the memories that it listed."""
     client_calls: tuple[CallItem, ...] = ()
-    """Calls of the client's own tools. The turn goes on when it is asked again with their results."""
+    """Calls of the client's tools. The turn continues when the client sends their results."""
     cut: bool = False
-    """Whether the answer ended before it was whole: the model had no more tokens, or a filter of its provider
-    stopped it."""
+    """Whether the answer was cut off: the model had no tokens left, or its provider's filter stopped it."""
     value: T = None  # type: ignore[assignment]
-    """The answer as the type that was asked for; then `message` is its JSON."""
+    """The answer as the requested type; `message` is then its JSON."""
 
 
 Ending = Annotated[
     Callable[[tuple[ForgetCandidate, ...] | None, Sequence[ToolCall]], Awaitable[str]],
     Argument(async_function),
 ]
-"""Given what the person may have asked to forget, as in `Reply`, and the calls of a turn: what a surface adds
-to its answer; empty for nothing."""
+"""A surface's function that returns text to add to the answer, or nothing. It gets the candidates to forget
+(`Reply.forget`) and the turn's tool calls."""
 
 
 MayRead = Callable[[Sequence[Place]], Awaitable[Mapping[Place, str]]]
-"""Given places in which the person wrote, returns those that they can still read, with what to call each."""
+"""A function that gets places in which the person wrote, and returns those that they can still read, with
+their names."""
 Reads = Sequence[Place | str] | MayRead
 
 
 class TurnOptions(TypedDict, total=False):
-    """The arguments of `Companion.respond` and `stream` beside the text and the user."""
+    """The arguments of `Companion.respond` and `stream` besides the text and the user."""
 
     place: Where
-    """Where; None is in private."""
+    """The place; None: in private."""
     conversation: Name | None
-    """Unset, a user has one private conversation and each place has one."""
+    """The conversation's id. Unset: the user's private conversation, or the one of the place."""
     author: Name | None
     """The name to show for the user; default: the id."""
     instructions: Text
-    """What the calling program wishes of the answer; the model sees it as a wish."""
+    """Instructions of the calling program; the model sees them as a wish."""
     origins: ShortTexts
-    """The ids that a chat platform gave to the message, for when it is deleted there."""
+    """The chat platform's ids of the message, for when it is deleted there."""
     client: Annotated[ClientTurn, CLIENT_TURN] | None
-    """What a client of a chat API sends beside the message; its history then is the conversation."""
+    """The data that a client of a chat API sends with the message. Its history then is the conversation."""
     settle: bool
-    """Wait until the answer's memories are stored, so that the reply tells of them."""
+    """Wait until the answer's memories are stored, so that the reply lists them."""
     model: Annotated[str | Model, Argument(model_or_name)] | None
-    """Answers this turn: the name of another model at the same server, or a model of the Agents SDK."""
+    """The model of this turn: another model's name at the same server, or a model of the Agents SDK."""
     timeout: Seconds | None
-    """Seconds for the whole turn; then it raises ModelUnavailable. The message is kept, without a reply."""
+    """The most seconds of the turn; then it raises ModelUnavailable. The message stays, without a reply."""
     max_turns: Turns | None
-    """Model calls in this turn, in place of the setting."""
+    """The most model calls in this turn, in place of the setting."""
     confirm: Annotated[Confirm, Argument(async_function)] | None
-    """Asks the person before a tool of an MCP server runs that may change something; unset: there is none."""
+    """Asks the person before an MCP tool that may change something runs. Unset: none is offered."""
     reads: Annotated["Reads", Argument(reads_of)] | None
-    """In private, the places that the person can read: of those in which they wrote, they are searched too.
-    For `HACHI_READ_PLACES`; a function is asked which of them can be read."""
+    """Places that the person can read, or a function that returns them. In private, those in which the person
+    wrote are searched too. For `HACHI_READ_PLACES`."""
     ending: Ending | None
-    """Says what is added to the answer, as a link where nothing can be pressed."""
+    """Returns text to add to the answer, such as a link where buttons do not work."""

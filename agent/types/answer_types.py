@@ -1,4 +1,4 @@
-"""Asks for an answer as a type of the calling program, and reads it as one."""
+"""Requests an answer as a type of the calling program, and parses it."""
 
 from dataclasses import is_dataclass, replace
 from reprlib import repr as shown

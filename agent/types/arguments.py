@@ -1,7 +1,7 @@
-"""The types of the API's arguments. Python, REST and MCP read them with pydantic, and their JSON schemas and
-the texts of their errors come from here; `agent.types.checks` reads a method's arguments by its annotations.
+"""The types of the API's arguments. Python, REST and MCP parse them with pydantic; JSON schemas and error
+texts come from here. `agent.types.checks` checks a method's arguments by its annotations.
 
-A reader raises ValueError with what is wrong, in words that go after the name of the argument.
+A parser raises ValueError with what is wrong, worded to follow the argument's name.
 """
 
 import inspect
@@ -24,23 +24,23 @@ T = TypeVar("T")
 MOST_LISTED = 10_000
 """The highest `limit` of a list."""
 MOST_FOUND = 100
-"""The highest `limit` of what a model is to read."""
+"""The highest `limit` of results for a model."""
 MOST_TURNS = 50
-"""Model calls in a turn, as for the setting."""
+"""The most model calls in a turn, as in the setting."""
 MAX_MESSAGE = 100_000
-"""Characters of a message or a search; far more than any chat platform allows."""
+"""The most characters of a message or a query; far more than any chat platform allows."""
 MAX_NAME = 2_000
-"""Characters of a name or an id; clients call conversations by long ones."""
+"""The most characters of a name or an id; some clients use long ids of conversations."""
 MOST_NESTED = 20
-"""Places inside each other."""
+"""The most levels of nested places."""
 MOST_SUBJECTS, MAX_SUBJECT = 50, 100
-"""Subjects of a fact, and characters of one."""
+"""The most subjects of a fact, and the most characters of one."""
 FIRST_YEAR, LAST_YEAR = 1000, 9000
-"""Of a time. Databases and calendars disagree about what lies outside, and a lifetime may be added to it."""
+"""The years of accepted times. Databases and calendars disagree outside, and a lifetime may be added."""
 
 NO_NAME = "pass one line of printable text"
 DOTS = frozenset({".", ".."})
-"""No names: clients of HTTP shorten an address by them, so that what is meant for one row reaches another."""
+"""Not accepted as names: HTTP clients shorten such paths, so that a request reaches another row."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class Argument:
     schema: Mapping[str, Any] = field(default_factory=dict)
 
     def __get_pydantic_core_schema__(self, *_: Any) -> Any:
-        from pydantic_core import core_schema  # 30 ms, which a command that asks for help can do without
+        from pydantic_core import core_schema  # takes 30 ms, which `--help` can save
 
         return core_schema.no_info_plain_validator_function(self.read)
 
@@ -60,7 +60,7 @@ class Argument:
 
 
 class InvalidValue(ValueError):
-    """A value is not what it should be. `what` says so: ``no text``, ``not one of …``."""
+    """A value is not of the right kind. `what` says so: ``no text``, ``not one of …``."""
 
     def __init__(self, value: object, what: str) -> None:
         told = f"{value:g}" if type(value) is float else shown(value)
@@ -72,7 +72,7 @@ def refuse(name: str, value: object, what: str) -> BadInput:
 
 
 def read_value(name: str, read: Callable[[Any], T], value: object) -> T:
-    """Read a value, and name the argument in the error. Raises BadInput."""
+    """Parse a value, and name the argument in the error. Raises BadInput."""
     try:
         return read(value)
     except ValueError as error:
@@ -80,8 +80,7 @@ def read_value(name: str, read: Callable[[Any], T], value: object) -> T:
 
 
 def text_up_to(most: int, instead: str = "say it in fewer words") -> Callable[[object], str]:
-    """Return a reader of texts of at most `most` characters. Characters that no database stores are
-    replaced."""
+    """Return a parser of texts of at most `most` characters. It replaces unstorable characters."""
 
     def read(value: object) -> str:
         if not isinstance(value, str):
@@ -125,7 +124,7 @@ def place_of(place: object) -> Place:
 
 
 def moment_of(value: object) -> datetime:
-    """Return an aware time in UTC, given one or ISO 8601."""
+    """Return an aware time in UTC, from an aware time or ISO 8601."""
     example = "such as 2026-01-10T09:30:00+00:00"
     try:
         moment = datetime.fromisoformat(value) if isinstance(value, str) else value
@@ -141,7 +140,7 @@ def moment_of(value: object) -> datetime:
 
 
 def _number(value: object) -> float | None:
-    """Return the number, which may be written as text; None if it is no number."""
+    """Return a number, also from text; None if it is no number."""
     if isinstance(value, str) and re.fullmatch(r"-?\d{1,9}(\.\d{1,9})?", value, re.ASCII):
         return float(value)
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
@@ -213,7 +212,7 @@ def _ttl(value: object) -> Any:
 
 
 def _moment(value: object) -> Any:
-    """Return a time. A date stays a text until the person's zone is known: `agent.types.meanings`."""
+    """Return a time. A date stays text until the person's zone is known: see `agent.types.meanings`."""
     if isinstance(value, str) and re.fullmatch(r"\d{4}-\d\d-\d\d|\d{8}|\d{4}-?W\d\d-?\d", value, re.ASCII):
         moment_of(f"{value}T00:00+00:00")
         return value
@@ -227,8 +226,8 @@ def async_function(value: object) -> object:
 
 
 def of_the_sdk(*classes: str) -> Callable[[object], object]:
-    """Return a reader of objects of the Agents SDK, which it does not import: nobody can pass one
-    otherwise."""
+    """Return a check for objects of the Agents SDK. It does not import the SDK: a caller who has such an
+    object has imported it."""
 
     def read(value: object) -> object:
         sdk = sys.modules.get("agents")
@@ -241,7 +240,7 @@ def of_the_sdk(*classes: str) -> Callable[[object], object]:
 
 
 def reads_of(value: object) -> object:
-    """Return places, or the function that is asked for them."""
+    """Return places, or the function that returns them."""
     if callable(value):
         return value
     places = [place_of(one) for one in listed(value)]
@@ -269,11 +268,11 @@ ShortTexts = Annotated[Collection[str], Argument(lambda value: [*map(short_text,
 Instant = Annotated[datetime, Argument(moment_of)]
 User = Annotated[str, Argument(read_user)]
 Name = Annotated[str, Argument(read_name)]
-"""Of a person or of something, for people."""
+"""The name of a person or a thing, for display."""
 Where = Annotated[Place | str, Argument(place_of)] | None
 """A place, its written form, or None for a private conversation."""
 Text = Annotated[str, Argument(text_up_to(MAX_MESSAGE, "send it in parts"))]
-"""Of a person or a program; any other text is a name, an id or a word."""
+"""A text by a person or a program."""
 Content = Annotated[
     str,
     _text(
@@ -317,7 +316,7 @@ Query = Annotated[
     ),
 ]
 Moment = Annotated[datetime | str, Argument(_moment)] | None
-"""A time with a zone, as such or in ISO 8601; a date alone is that day by the person's clock."""
+"""A time with a zone, as a `datetime` or in ISO 8601. A date means that day in the person's zone."""
 Status = Annotated[TaskStatus, choice_of(TaskStatus)] | None
 DueTime = (
     Annotated[
@@ -337,7 +336,7 @@ class Page(list[T]):
     """A part of a longer list."""
 
     next: str | None = None
-    """The `cursor` with which the following part is asked for; None at the end."""
+    """The `cursor` of the next page; None on the last page."""
 
     def __init__(self, items: Iterable[T] = (), next: str | None = None) -> None:
         super().__init__(items)

@@ -46,4 +46,4 @@ class Budget:
 
 
 SUMMARY_BUDGET = Budget(800)
-"""How long the summary of a conversation may become."""
+"""The most characters of a conversation's summary."""

@@ -1,6 +1,6 @@
 """Checks the arguments of the API's methods by their annotations, with pydantic's `validate_call`.
 
-A value that an annotation does not allow raises BadInput, which names the argument and says what to pass.
+An invalid value raises BadInput, which names the argument and says what to pass.
 """
 
 import functools
@@ -21,8 +21,8 @@ _CONFIG = ConfigDict(strict=True, arbitrary_types_allowed=True, extra="forbid", 
 
 
 def checks_arguments(service: type[T]) -> type[T]:
-    """Check the arguments of a class's public methods. If its `parts` have a recorder, a call for a user
-    leaves a trace of the arguments, and of an error."""
+    """Check the arguments of a class's public methods. If its `parts` have a recorder, a call for a user is
+    traced with its arguments, and with an error if there is one."""
     for name, method in list(vars(service).items()):
         if name.startswith("_"):
             continue
@@ -40,7 +40,7 @@ def checks_fields(shape: type[T]) -> type[T]:
 
 
 def checks_call(method: F) -> F:
-    """Check the arguments of one function before it runs. It receives the values as their types read them."""
+    """Check the arguments of one function before it runs. The function receives the parsed values."""
     names = [*inspect.signature(method).parameters]
 
     @validate_call(config=_CONFIG)
@@ -83,15 +83,15 @@ def _ignore(_: object) -> None:
 
 
 def _path(names: list[str], fault: Mapping[str, Any]) -> str:
-    """Return the argument's name, and the position inside a list. A union's location also contains the type
-    that was tried, which is left out."""
+    """Return the argument's name, and the position inside a list. For a union, pydantic's location also names
+    the type that it tried; this is left out."""
     first, *rest = fault["loc"] or ("arguments",)
     name = names[first] if isinstance(first, int) and first < len(names) else str(first)
     return ".".join([name, *map(str, rest)]) if rest and isinstance(rest[0], int) else name
 
 
 def read_fields(shape: type, values: Any) -> dict[str, Any]:
-    """Return the fields of a TypedDict as their types read them. Raises BadInput."""
+    """Return the parsed fields of a TypedDict. Raises BadInput."""
     try:
         return dict(_adapter(shape).validate_python(values))
     except ValidationError as error:
@@ -117,7 +117,7 @@ _NO_SUCH = ("extra_forbidden", "unexpected_keyword_argument", "unexpected_positi
 
 
 def line_of(name: str, fault: Mapping[str, Any]) -> str:
-    """Describe an error of pydantic's in one line that names the argument and what to pass."""
+    """Describe a pydantic error in one line that names the argument and what to pass."""
     kind, context = fault["type"], fault.get("ctx", {})
     if kind == "value_error":
         return f"{name}: {context['error']}"

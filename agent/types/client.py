@@ -1,4 +1,4 @@
-"""What a client of a chat API sends beside a message."""
+"""The data that a client of a chat API sends with a message."""
 
 import re
 from collections.abc import Mapping
@@ -22,14 +22,13 @@ class Revalidated:
 
 
 OTHER_MEMORY = "turns with memory tools of a client"
-"""A figure of a person."""
+"""The name of a person's figure."""
 AN_IMAGE = "[an image]"
-"""What stands for an image: in the transcript of a message that is an image alone, and in the prompt for one
-of an earlier message."""
+"""Replaces an image: in the transcript if the message is only an image; in the prompt if it is earlier."""
 
 
 PICTURE_URL = ("data:", "https://")
-"""How the URL of an image begins that the model is shown."""
+"""The beginnings of URLs of images that the model receives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +38,9 @@ class MessageItem(Revalidated):
     role: Literal["user", "assistant"]
     text: str
     id: str = ""
-    """In the transcript; empty where it is not in it."""
+    """The id in the transcript; empty if it is not there."""
     images: tuple[str, ...] = ()
-    """URLs, `data:` among them; in a turn what is no URL is the name of one that is not shown."""
+    """URLs, including `data:` ones. In a turn, any other entry names an image that is not shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +52,9 @@ class CallItem(Revalidated):
     arguments: str
     """JSON, as the model wrote it."""
     ours: bool = False
-    """Whether it is a call of a tool of ours, in a turn that ended in a client's call."""
+    """Whether it calls one of Hachi's tools, in a turn that ended in a call of a client's tool."""
     wanted_back: str = ""
-    """What the model's provider wants back with the call, as JSON; see `our_calls.state_of`."""
+    """JSON that the model's provider wants back with the call; see `our_calls.state_of`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +101,12 @@ class Sampling(Revalidated):
     reasoning_effort: str | None = None
     verbosity: Literal["low", "medium", "high"] | None = None
     others: Mapping[str, Any] = field(default_factory=dict)
-    """What OpenAI does not know, and a server of models may, as `top_k`."""
+    """Parameters that OpenAI does not accept but other servers may, such as `top_k`."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerForm(Revalidated):
-    """The JSON object that the client wants as answer."""
+    """The JSON object that the client wants as the answer."""
 
     name: str
     schema: dict[str, Any] | None = None
@@ -120,13 +119,13 @@ class ClientTurn(Revalidated):
     """The part of a turn that a client of a chat API sends."""
 
     history: tuple[Item, ...] | None = None
-    """The conversation before the message, oldest first; None where the transcript has it."""
+    """The conversation before the message, oldest first; None if the transcript has it."""
     after: tuple[Item, ...] = ()
-    """What follows the message already: the calls of the client's tools and their results."""
+    """Items after the message: calls of the client's tools, and their results."""
     shown: str = ""
-    """The message as the model is shown it, where the client put it into a template."""
+    """The message as the model sees it, if the client put it into a template."""
     images: tuple[str, ...] = ()
-    """Of the message."""
+    """The images of the message."""
     tools: tuple[ClientTool, ...] = ()
     tool_choice: str | None = None
     """`required`, or the name of the tool to call; None leaves it to the model."""
@@ -134,28 +133,30 @@ class ClientTurn(Revalidated):
     sampling: Sampling = field(default_factory=Sampling)
     form: AnswerForm | None = None
     replies_to: str = ""
-    """The message that it replies to, as `name: text`: data, and not the speaker's words."""
+    """The message that it replies to, as `name: text`. This is data, not the speaker's words."""
     quoted: tuple[str, ...] = ()
-    """The ids of what `replies_to` holds, of rows or by `quote_id` of `memory.sql.jobs.deliveries`: the trace
-    rests on them."""
+    """The ids of the rows quoted in `replies_to`, or ids from `quote_id` of `memory.sql.jobs.deliveries`.
+    Forgetting one of them empties the trace."""
     begins: bool = False
-    """Whether the client says that its conversation begins with the message."""
+    """Whether the client says that the conversation begins with this message."""
     question: str = ""
-    """The message's name with the client, as an origin."""
+    """The client's id of the message, as an origin."""
 
     quoted_images: tuple[str, ...] = ()
-    """Of what it replies to: shown for this answer alone, so nothing that they show is kept."""
+    """Images of the message that it replies to. They are shown only for this answer, and nothing about them
+    is stored."""
     pictures_optional: bool = False
-    """Whether a model that sees no images answers without them, and is told so; else they are refused."""
+    """Whether a model without vision answers without images, and learns of them; otherwise they are
+    refused."""
 
     @property
     def pictures(self) -> int:
-        """How many images of the message the model may be shown."""
+        """Return how many images of the message the model may see."""
         return sum(url.startswith(PICTURE_URL) for url in self.images)
 
     @property
     def memory_tools(self) -> list[str]:
-        """Return the names of the client's tools that seem to keep memories."""
+        """Return the names of the client's tools that seem to store memories."""
         return [tool.name for tool in self.tools if re.search("memor(y|ies)|remember", tool.name, re.I)]
 
 

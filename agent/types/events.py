@@ -1,4 +1,4 @@
-"""What a stream tells while a turn goes on."""
+"""The events of a stream during a turn."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,18 +9,18 @@ from memory.records import Decision
 
 @dataclass(frozen=True, slots=True)
 class TextWritten:
-    """The person sees more text."""
+    """A piece of the reply."""
 
     text: str
-    """What the person sees next."""
+    """The piece's text."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThoughtWritten:
-    """The model thinks, where its server tells that apart from the answer."""
+    """A piece of the model's thoughts, if its server separates them from the answer."""
 
     text: str
-    """What the model thinks, where its server tells that apart from the answer."""
+    """The piece's text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +44,15 @@ class MemoryDecided:
     """A fact was remembered, or ignored."""
 
     decision: Decision
-    """By the tool `remember` and, in a turn that settles, for the answer's memories."""
+    """A decision of the tool `remember` or, in a turn that settles, on the answer's memories."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnDone:
-    """The turn is over, and its reply is durable."""
+    """The turn is over, and its reply is stored."""
 
     reply: Reply[Any]
-    """It is durable."""
+    """The reply, which is stored."""
 
 
 StreamEvent = TextWritten | ThoughtWritten | ToolStarted | ToolEnded | MemoryDecided | TurnDone

@@ -1,7 +1,7 @@
-"""The files of the data folder: those that Hachi makes, by their names, and the settings file.
+"""The names of Hachi's files in the data folder, and the settings file.
 
-What has another name is somebody else's: it is neither changed nor deleted. Settings are read from the file
-that `HACHI_ENV_FILE` names, or from `.env` in the data folder, and from no other.
+Files with other names belong to somebody else: they are neither changed nor deleted. Settings are read only
+from the file that `HACHI_ENV_FILE` names or, if it is unset, from `.env` in the data folder.
 """
 
 import os
@@ -14,9 +14,9 @@ from agent.errors import SettingsError
 
 LOG, DECISIONS, TYPED = "hachi.log", "decisions.jsonl", "chat_history"
 OLDER_FILES = 3
-"""How many full files of the log, and of the decisions, are kept beside the one that is written."""
+"""How many full files of the log, and of the decisions, are kept besides the current one."""
 DATABASES = ("hachi.db", "traces.db")
-"""Earlier versions could have traces in one of their own."""
+"""Databases of the data folder. Earlier versions could store traces in the second one."""
 _BESIDE = ("", "-wal", "-shm", "-journal", ".restoring")
 _COPIES = (".before-conversion", ".before-conversion.new", ".second-edition")
 
@@ -34,12 +34,12 @@ NAMES = frozenset(
         TYPED,
     ]
 )
-"""Of the files that Hachi makes there."""
+"""The names of all files that Hachi creates in the data folder."""
 
 
 def read_settings_file(path: Path, *, required: bool) -> dict[str, str]:
     """Return the variables set in the file. Raises SettingsError if it cannot be read, or if other users may
-    write it: it says where keys and facts are sent."""
+    write it, because it decides where keys and facts are sent."""
     try:
         with path.open(encoding="utf-8") as file:
             require_ours(path, os.fstat(file.fileno()))

@@ -1,5 +1,5 @@
-"""What the arguments of the API mean together, or with what is known of the person. What each may be is in
-`agent.types.arguments`, by its type. Raises BadInput."""
+"""Checks across several arguments of the API, and defaults from the person's profile. `agent.types.arguments`
+checks single values by type. Raises BadInput."""
 
 import re
 from collections.abc import Mapping
@@ -58,7 +58,7 @@ class MemoryChanges(FactFields, total=False):
 
 
 HOW_STATED = ("said_at", "everybody", "author")
-"""The fields of a change that say how it was stated; the others are the memory's."""
+"""The fields that say how a correction was stated; the others belong to the fact."""
 
 
 def new_memory_of(arguments: Mapping[str, Any]) -> NewMemory:
@@ -68,7 +68,7 @@ def new_memory_of(arguments: Mapping[str, Any]) -> NewMemory:
 
 
 def due_of(text: str | datetime | None, zone: tzinfo | None, now: datetime) -> "Due":
-    """Parse a due time in the person's `zone`: None keeps the current one, "never" removes it."""
+    """Parse a due time in the person's `zone`: None keeps the current due time, "never" removes it."""
     if not isinstance(text, str):
         return text
     try:
@@ -78,7 +78,7 @@ def due_of(text: str | datetime | None, zone: tzinfo | None, now: datetime) -> "
 
 
 def bound_of(value: Moment, zone: tzinfo, *, end: bool = False) -> datetime | None:
-    """Return the moment. For a date, return the beginning of that day in the person's zone, or its `end`."""
+    """Return a time unchanged; for a date, the beginning of that day in the person's zone, or its `end`."""
     if isinstance(value, str):
         return datetime.combine(date.fromisoformat(value), time(), zone) + timedelta(days=end)
     return value
@@ -103,25 +103,25 @@ def owner_of_documents(user: str | None, place: Place | str | None) -> str:
 
 
 async def require_consent(places: "Places", user: str, place: Place) -> None:
-    """Raise BadInput if the person wants nothing of theirs kept in the place."""
+    """Raise BadInput if the person wants nothing stored in the place."""
     if not await places.keeps(user, place):
         raise BadInput(f"{user} wants nothing kept of what they say here, and has to take that back first")
 
 
 def position_of(cursor: str | None) -> int:
-    """Return how many hits the previous pages had. Raises BadInput."""
+    """Return the number of hits on previous pages, from a cursor. Raises BadInput."""
     if cursor is not None and not re.fullmatch(r"\d{1,5}", cursor, re.ASCII):
         raise BadInput(f"cursor: {shown(cursor)} is no `next` of a page")
     return int(cursor or 0)
 
 
 def place_of_correction(memory: Memory, user: User, asked_in: Place) -> Place:
-    """Return the place where a correction of the memory is stated: where the user stated it, if that place is
-    still known and nobody else stated it; otherwise private. In a place, a correction applies there or is
-    refused with NotFound."""
+    """Return the place where a correction of the memory is stated: the place of the memory, if it is still
+    known and only the user stated it; otherwise private. In a place, raises NotFound if the correction does
+    not apply there."""
     alone = tellers(memory.owners, memory.user_id) == {user_key(user)}
     where = [Place.parse(memory.place)] if asked_in.private else asked_in.containing()
     found = next((place for place in where if alone and place.key in memory.owners), PRIVATE)
     if found.private and not asked_in.private:
-        raise NotFound(f"memory {memory.id!r} is not {user}'s to change here: somebody else told it")
+        raise NotFound(f"cannot change memory {memory.id!r} here: somebody else stated it")
     return found

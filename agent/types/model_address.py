@@ -1,4 +1,4 @@
-"""A model and where it is, as one text: `NAME@https://base/v1`, `NAME@PROVIDER`, or NAME alone."""
+"""A model and its server in one text: `NAME@https://base/v1`, `NAME@PROVIDER`, or only NAME."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,7 +23,7 @@ class ModelAddress(NamedTuple):
             if name and rest:
                 return cls(name, f"{at[1:]}{rest}")
         name, _, where = written.rpartition("@")
-        if not name:  # some names begin with @
+        if not name:  # a name may begin with @
             return cls(written)
         if where not in get_args(ProviderName):
             raise ValueError(f"after @ stands a base URL or one of {', '.join(get_args(ProviderName))}")

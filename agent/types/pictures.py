@@ -1,16 +1,16 @@
-"""Describe the pictures of a message in its text, in one line at its end."""
+"""Descriptions of a message's pictures, in one line at the end of its text."""
 
 import re
 
 from memory.text import one_line, readable
 
 LONGEST = 300
-"""Characters of a description."""
+"""The most characters of a description."""
 _LINE = re.compile(r"(?:\A|\n)\[the picture shows: [^\n]*\]\Z")
 
 
 def with_description(text: str, description: str) -> str:
-    """Return the text with this description, in place of the one that it has."""
+    """Return the text with this description in place of any earlier one."""
     shown = one_line(readable(description))[:LONGEST].strip()
     text = without_description(text)
     return f"{text}\n[the picture shows: {shown}]".lstrip("\n") if shown else text

@@ -1,7 +1,7 @@
 """Records as the JSON that every surface shows: the command line's `--json`, REST, MCP and exports.
 
-The names of these fields are contracts. Conversations, tasks, documents, passages and steps of a history
-are shown as their records are (`memory.records`), with all fields.
+The names of these fields are contracts. Conversations, tasks, documents, passages and steps of a history are
+shown with all fields of their records (`memory.records`).
 """
 
 from datetime import datetime
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class FactJson(TypedDict):
-    """A memory in what is known of a person."""
+    """A fact in a person's context."""
 
     id: str
     content: str
@@ -70,8 +70,8 @@ class HitJson(TypedDict):
 
 
 class DecisionJson(TypedDict):
-    """`id` is the memory that states the fact now; null if nothing was stored. `target_id` is the older
-    memory that was replaced, merged into, or states it already."""
+    """`id` is the memory that now states the fact; null if nothing was stored. `target_id` is the older
+    memory that was replaced or merged into, or that states it already."""
 
     content: str
     action: Action
@@ -100,9 +100,8 @@ class OfferedJson(NearJson):
 
 
 class ForgottenJson(TypedDict):
-    """The receipt of a forgetting: the `content` that was named, the ids of the memories that went, and
-    counts of the rest. `near` is what may be forgotten too, `kept` are replies that may contain it in other
-    words."""
+    """The receipt of a forgetting: the `content` to forget, the ids of forgotten memories, and counts of the
+    rest. `near` may be forgotten too; `kept` are replies that may repeat the content in other words."""
 
     content: str
     memories: list[str]
@@ -161,15 +160,14 @@ def _shaped(shape: type[T], record: object, **fields: Any) -> T:
 
 
 def describe_cascade(candidate: ForgetCandidate) -> str:
-    """Describe what would go with the candidate: "2 messages and 1 reply go with it"; empty if nothing
-    would."""
+    """Describe the candidate's cascade: "2 messages and 1 reply go with it"; empty if there is none."""
     counts = (("message", "messages", len(candidate.messages)), ("reply", "replies", candidate.replies))
     told = [f"{count} {one if count == 1 else many}" for one, many, count in counts if count]
     return f"{' and '.join(told)} go with it" if told else ""
 
 
 def describe_forgotten(receipt: Forgotten) -> str:
-    """Describe what was forgotten, and where a copy remains: "2 memories, 3 messages, 1 reply"."""
+    """Describe what was forgotten, and where copies remain: "2 memories, 3 messages, 1 reply"."""
     counts = {
         ("memory", "memories"): len(receipt.memories),
         ("message", "messages"): receipt.messages,

@@ -1,6 +1,6 @@
-"""The only place where parts are put together; `agent/companion.py` opens and closes what is built here.
+"""Creates and connects the components; `agent/companion.py` opens and closes them.
 
-`components` opens what remembers: databases, indexes, and what works on them, and loads nothing slow.
-`services` makes what surfaces call. `runtime` adds what a turn needs, on first use: the Agents SDK takes
-seconds to import.
+`components` opens databases and indexes, and loads nothing slow. `services` creates the groups of operations
+that surfaces call. `runtime` adds what a turn needs, on first use, because importing the Agents SDK takes
+seconds.
 """

@@ -1,4 +1,4 @@
-"""Opens everything that remembers."""
+"""Opens the components that store and search memory."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -56,8 +56,8 @@ GUARDED = {
     "traces database": 1,
     "collector": 1,
 }
-"""The servers that may be away, and how many failures in a row open their breaker. Without the last four,
-everything goes on."""
+"""The servers that may be unavailable, and the number of consecutive failures that opens their breaker.
+Everything else works without the last four."""
 
 
 def utc_now() -> datetime:
@@ -66,7 +66,7 @@ def utc_now() -> datetime:
 
 @dataclass(frozen=True)
 class Components(ListParts):
-    """Everything that stores and searches memory, open."""
+    """The open components that store and search memory."""
 
     settings: Settings
     models: Models
@@ -101,8 +101,8 @@ async def open_components(
     surface: str,
     added: Extensions,
 ) -> Components:
-    """Open the components; `closing` closes them. Nothing here is an async generator, because an event loop
-    that ends would finalise one out of order if the companion is not closed."""
+    """Open the components; `closing` closes them. There are no async generators here: if the companion is not
+    closed, the event loop would finalise them in the wrong order."""
     breakers = {name: Breaker(name, clock, failures) for name, failures in GUARDED.items()}
     database = await open_database(closing, settings)
     embedder = open_embedder(
@@ -131,8 +131,7 @@ async def open_components(
 def _server(
     settings: Settings, database: Database, embedder: Embedder, breaker: Breaker
 ) -> ServerIndex | None:
-    """Return the index on the Qdrant server of the settings, if one is set. It connects with the first
-    call."""
+    """Return the index on the Qdrant server of the settings, if one is set. It connects at the first call."""
     if not settings.qdrant_url:
         return None
     key = settings.qdrant_api_key.get_secret_value() if settings.qdrant_api_key else None

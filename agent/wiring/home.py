@@ -1,4 +1,4 @@
-"""The data folder, which only its owner may read, and the database that is in it or at a server."""
+"""The data folder, readable only by its owner, and the database in it or on a server."""
 
 import logging
 import os
@@ -15,7 +15,7 @@ from memory.sql.engine import Database
 log = logging.getLogger("hachi")
 
 INDEX = "index"
-"""The folder in which earlier versions kept an index for each process: `1` with `1.lock` beside it, `2` …"""
+"""The folder where earlier versions kept an index for each process: `1` with `1.lock`, `2` …"""
 
 
 async def open_database(closing: AsyncExitStack, settings: Settings) -> Database:
@@ -32,9 +32,9 @@ async def open_database(closing: AsyncExitStack, settings: Settings) -> Database
 
 def make_private(home: Path) -> None:
     """Remove other users' rights from the data folder (mode 0700) and from Hachi's files in it (0600),
-    whoever created them. Skips files of another user of the system."""
+    whoever created them. Files that belong to another user of the system are skipped."""
     if not (found := list(hachis_files(home))):
-        return  # nothing of Hachi's is here yet, and the folder may be anybody's
+        return  # no file of Hachi's is here yet, so the folder may belong to anything
     for path in (str(home), *found):
         with suppress(OSError):
             _tighten(path)
@@ -51,7 +51,7 @@ def _delete_indexes(folder: Path) -> None:
         if lock.stem.isdigit():
             shutil.rmtree(lock.with_suffix(""), ignore_errors=True)
             lock.unlink(missing_ok=True)
-    with suppress(OSError):  # it is not there, or somebody else's files are in it
+    with suppress(OSError):  # it does not exist, or other programs' files are in it
         folder.rmdir()
 
 

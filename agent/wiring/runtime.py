@@ -1,4 +1,4 @@
-"""What a turn needs, made when it is first asked for."""
+"""The components of turns, created on first use."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Runtime:
-    """What a turn needs, and the worker that does the work after it."""
+    """The components of turns, and the worker that runs jobs after them."""
 
     turn: "TurnDependencies"
     worker: "Worker"
 
 
 async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime:
-    """Build what a turn needs, and let the worker take up jobs that an earlier process left."""
+    """Create what a turn needs, and let the worker run jobs that an earlier process left."""
     await load("agent.turn.turn")
     from agent.background.consolidation import Consolidation
     from agent.background.consolidation_input import ConsolidationReader

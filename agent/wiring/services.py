@@ -1,4 +1,4 @@
-"""Makes what `Companion` offers besides talking."""
+"""Creates the services that `Companion` offers, besides turns."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ from memory.sql.keys import Keys
 
 @dataclass(frozen=True)
 class Services:
-    """The groups of operations that `Companion` has."""
+    """The services of a `Companion`."""
 
     memories: MemoryService
     tasks: TaskService

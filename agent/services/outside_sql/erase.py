@@ -27,9 +27,9 @@ class ErasureOutsideSql:
 
     async def clean(self, rows: ErasureProgress) -> None:
         """Remove the person outside the database: blank their lines in the log, the decisions and the prompt
-        history; delete their traces and those of the places where they wrote; empty other traces that show a
-        row of theirs; clear caches. Raises StoreUnavailable if the database cannot be reached, or if traces
-        are written faster than they are deleted; run the erasure again then."""
+        history; delete their traces and the traces of places where they wrote; empty other traces that show
+        one of their rows; clear caches. Raises StoreUnavailable if the database cannot be reached, or if
+        traces are written faster than they are deleted; run the erasure again then."""
         user, ids = rows.user, frozenset(rows.ids)
         logged = await asyncio.to_thread(blank_lines_of, self.parts.settings.home, user, ids)
         typed = await asyncio.to_thread(blank_typed, self.parts.settings.home, frozenset(rows.texts))
@@ -46,7 +46,7 @@ class ErasureOutsideSql:
         await self.parts.traces.database.vacuum()
 
     def out_of_reach(self) -> Sequence[str]:
-        """Return what else may hold the person's data, for the receipt."""
+        """List, for the receipt, where else the person's data may remain."""
         return out_of_reach(self.parts.settings)
 
     def _clear_caches(self, found: ErasureProgress) -> None:
@@ -59,7 +59,7 @@ class ErasureOutsideSql:
 
 
 def out_of_reach(settings: Settings) -> tuple[str, ...]:
-    """Return what may hold a person's data where Hachi cannot delete it, with these settings."""
+    """List where a person's data may remain, beyond Hachi's reach, with these settings."""
     named = {
         "backups and exports that you made: erase again after you have restored one": True,
         "what the model's provider keeps of the calls that were made": asked_elsewhere(settings),

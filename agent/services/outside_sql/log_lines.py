@@ -1,7 +1,7 @@
 """Erases a person from the files of lines in the data folder: the log, the decisions and the prompt history.
 
-Lines are overwritten with blanks in place, because other processes keep appending to the file. A file that
-they rotate meanwhile is still the same file under another name.
+Lines are overwritten with blanks in place, because other processes keep appending to the file. If they rotate
+the file at the same time, the open file is still the same one under another name.
 """
 
 import json
@@ -14,15 +14,15 @@ from agent.types.home_files import DECISIONS, LOG, TYPED, rotated
 from memory.text.short_ids import names_any
 
 _PREFIX = re.compile(r"\S+ [A-Z]+ (?:[\w.]+: )?")
-"""The time, level and logger before a message."""
+"""The time, level and logger at the beginning of a log line."""
 _OURS = ("event", "method")
-"""The fields of events whose words are ours."""
+"""The fields of events whose words are Hachi's, not a person's."""
 
 
 def blank_lines_of(home: Path, user: str | None, ids: Set[str]) -> int:
     """Blank the log's lines that are about the person or contain one of these ids. In the file of decisions,
-    blank the person's lines and remove decisions that contain one of the ids. `user` None: only the ids
-    count. Returns how many lines changed."""
+    blank the person's lines, and remove decisions with one of the ids. With `user` None, only ids are
+    matched. Returns how many lines changed."""
     named = re.compile(rf"(?<![\w./\\-]){re.escape(user or '')}(?![\w/\\-]|\.\w)")
 
     def log_line(line: bytes) -> bytes | None:
@@ -41,8 +41,8 @@ def _files(home: Path, name: str) -> list[Path]:
 
 
 def _is_about(text: str, user: str | None, named: re.Pattern[str]) -> bool:
-    """Return whether a field of an event is the person or part of its path, or a line's message names them.
-    Logger and file names do not count."""
+    """Return whether the line is about the person: a field of its event is their id or a path with it, or its
+    message names them. Logger and file names do not count."""
     if user is None:
         return False
     with suppress(ValueError):
@@ -62,7 +62,11 @@ def _without_decisions(line: bytes, user: str | None, ids: Set[str]) -> bytes | 
     try:
         event = json.loads(line)
         decisions = event["decisions"]
-    except (ValueError, TypeError, KeyError):  # blanked before; or cut short by a full disk, and anybody's
+    except (
+        ValueError,
+        TypeError,
+        KeyError,
+    ):  # blanked before, or cut off by a full disk: then it may be anybody's
         return b"" if line.strip() else None
     if user and event.get("user_id") == user:
         return b""
@@ -73,8 +77,8 @@ def _without_decisions(line: bytes, user: str | None, ids: Set[str]) -> bytes | 
 
 
 def _replace_lines(path: Path, change: Callable[[bytes], bytes | None]) -> int:
-    """Overwrite each line for which `change` returns another, padded with blanks. A longer replacement is
-    blanked."""
+    """Overwrite each line for which `change` returns a new one, padded with blanks. A longer line becomes
+    blanks."""
     changed = 0
     for start, line in _lines(path):
         new = change(line)

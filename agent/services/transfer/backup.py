@@ -1,6 +1,6 @@
-"""Copies the SQLite database of a home, also while other processes write, and brings a copy back.
+"""Copies the SQLite database of a home, even while other processes write, and restores a copy.
 
-A backup is a folder. It gets its name last, so one that was interrupted has another.
+A backup is a folder. It gets its name at the end; an interrupted one keeps a temporary name.
 """
 
 import json
@@ -20,17 +20,17 @@ from memory.sql.tables.evidence import VIEW
 from memory.sql.tables.triggers import ON_SQLITE
 
 OTHERS = (*rotated(DECISIONS), TYPED)
-"""Files of the home that are copied beside the database. The log is not."""
+"""Files of the home that are copied with the database. The log is not."""
 BUSY_SECONDS = 15.0
 
 DATABASE = "hachi.db"
-"""What a backup calls the database, whatever it is called where it is used."""
+"""The database's file name in a backup, whatever its name elsewhere."""
 
 
 def back_up(home: Path, database: Path, target: Path) -> list[Path]:
     """Copy the database and the other files of the home into the new folder `target`, and return the copies.
-    Blocks; other processes go on meanwhile. Raises BadInput, StoreUnavailable and OSError, and then leaves
-    nothing."""
+    Blocks, but other processes can go on. Raises BadInput, StoreUnavailable and OSError; then no files
+    remain."""
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise BadInput(f"{target} is there already; name a new folder for the backup")
     if not database.is_file():
@@ -53,8 +53,8 @@ def back_up(home: Path, database: Path, target: Path) -> list[Path]:
 
 def restore(home: Path, database: Path, source: Path, *, replace: bool) -> list[Path]:
     """Check the backup, then restore it; with `replace` also over existing data. Returns the restored files.
-    Raises BadInput for a folder that is no backup or a home that has data, and StoreUnavailable if a process
-    uses it. Nothing is changed then."""
+    Raises BadInput if the folder is no backup or the home has data, and StoreUnavailable if a process uses
+    the home; then nothing is changed."""
     files = _checked(source)
     if database.exists():
         if not replace:
@@ -93,7 +93,7 @@ def _checked(source: Path) -> list[Path]:
 
 
 _WAL = b"\x02\x02"
-"""Bytes 18 and 19 of a database in WAL mode, which no copy is that SQLite made by VACUUM."""
+"""Bytes 18 and 19 of a database in WAL mode. Copies that SQLite makes with VACUUM are never in it."""
 
 
 def _copy_database(path: Path, copy: Path) -> None:
@@ -104,14 +104,16 @@ def _copy_database(path: Path, copy: Path) -> None:
             database.execute("VACUUM INTO ?", (str(copy),))
         copy.chmod(0o600)
         with closing(sqlite3.connect(copy)) as database, database:
-            database.execute("PRAGMA application_id=0")  # it is a database of its own: `Database.identity`
+            database.execute(
+                "PRAGMA application_id=0"
+            )  # the copy gets an identity of its own: `Database.identity`
     except sqlite3.Error as error:
         raise StoreUnavailable(f"{path} cannot be copied: {error}") from error
     _require_sound(copy)
     _sync(copy)
 
 
-# Triggers, views and virtual tables have no page of their own. A conversion drops older triggers.
+# Objects without a root page are triggers, views and virtual tables. Migrations drop older triggers.
 _FOREIGN = """
     SELECT type, name FROM sqlite_master
     WHERE type != 'index' AND NOT (
@@ -123,9 +125,9 @@ _FOREIGN = """
 
 
 def _require_sound(path: Path) -> None:
-    """Raise StoreUnavailable for a damaged database, and BadInput for one that a newer version wrote, that
-    was copied by hand, or that has tables or triggers that are not Hachi's: they would become part of the
-    restored home."""
+    """Raise StoreUnavailable for a damaged database, and BadInput for one that a newer version wrote or that
+    was copied by hand. Tables or triggers that are not Hachi's raise BadInput too, since they would become
+    part of the home."""
     given = {
         "tables": json.dumps([*metadata.tables, "alembic_version"]),
         "view": VIEW,
@@ -151,7 +153,7 @@ def _require_sound(path: Path) -> None:
 
 
 def _require_ours(path: Path) -> None:
-    """Raise BadInput for another program's database. A damaged file may be Hachi's, and passes."""
+    """Raise BadInput for another program's database. A damaged file may be Hachi's: accept it."""
     uri = f"{path.absolute().as_uri()}?mode=ro"
     with suppress(sqlite3.DatabaseError), closing(sqlite3.connect(uri, uri=True)) as database:
         if database.execute(FOREIGN).fetchone()[0]:
@@ -159,18 +161,18 @@ def _require_ours(path: Path) -> None:
 
 
 def require_unused(path: Path) -> None:
-    """Raise StoreUnavailable if another process has the database open. Closing the last connection merges the
-    write-ahead log into the file."""
+    """Raise StoreUnavailable if another process has the database open. Closing the last connection to a
+    database merges its write-ahead log."""
     try:
         with closing(sqlite3.connect(path, timeout=0)) as database:
             [mode] = database.execute("PRAGMA journal_mode=DELETE").fetchone()
-        if mode != "delete":  # SQLite keeps the mode where it cannot change it, and says nothing
+        if mode != "delete":  # if SQLite cannot change the mode, it keeps it silently
             raise StoreUnavailable(f"{path} may be in use by another hachi process; stop it first")
     except sqlite3.OperationalError as error:
         if "locked" in str(error):
             raise StoreUnavailable(f"{path} is in use by another hachi process; stop it first") from error
     except sqlite3.DatabaseError:
-        pass  # a damaged one, which is to be replaced
+        pass  # a damaged database, which will be replaced
 
 
 def _copy(path: Path, copy: Path) -> None:

@@ -49,11 +49,11 @@ _KEY = ("name", "created_at", "last_used_at", "revoked_at")
 async def export_person(
     database: Database, store: MemoryStore, documents: DocumentLibrary, now: datetime, user: str
 ) -> dict[str, Any]:
-    """Return the person's data as JSON values, without other people's messages and without data of
-    everybody.
+    """Return the person's data as JSON values, without other people's messages and without what everybody may
+    read.
 
-    `import` reads `memories` and `messages` (of the private conversation). `conversations` holds the
-    conversations in places: what the person said there and the answers to it.
+    `import` reads `memories` and `messages` (of the private conversation). `conversations` has those in
+    places: the person's messages there, and the replies to them.
     """
     own_audience = Audience(frozenset({user_key(user)}))
     owned = sorted(await store.newest(own_audience, now), key=lambda m: (m.created_at, m.id))
@@ -107,7 +107,7 @@ def _document(now: datetime, user: str, place: str, parts: dict[str, Any]) -> di
 
 
 async def _messages(database: Database, *said: ColumnElement[bool]) -> list[dict[str, Any]]:
-    """Return the kept messages in order, each with its user and place."""
+    """Return the messages that are not hidden, in order, each with its user and place."""
     return await _rows(database, messages, (*_MESSAGE, "user_id", *_TALK), *said, kept(), order="seq")
 
 
@@ -142,8 +142,7 @@ async def _sources(database: Database, audience: Audience) -> dict[str, list[str
 
 
 def _owners(memory: Memory, place: Place) -> list[str]:
-    """Return the memory's owners without other places, so that the file does not reveal what is known
-    there."""
+    """Return the memory's owners without other places, so that the file does not reveal them."""
     return sorted(owner for owner in memory.owners if owner == place.key or owner.startswith("user:"))
 
 

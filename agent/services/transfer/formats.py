@@ -1,9 +1,8 @@
-"""Reads what other programs export as the messages and facts that an import takes: ChatGPT's and Claude's
-conversations, mem0's memories, lines of `{role, content}`, and the archives that ChatGPT and Claude send.
+"""Reads exports of other programs as messages and facts to import: conversations of ChatGPT and Claude,
+memories of mem0, lines of `{role, content}`, and the archives that ChatGPT and Claude send.
 
-Each conversation becomes one of the person's own. Of a conversation with branches the last is taken.
-Pictures, tool calls, thoughts and what the system said are left out. What cannot be read is named, and the
-rest comes in.
+Each conversation becomes a conversation of the person. If it has branches, only the last is read. Pictures,
+tool calls, thoughts and system messages are left out. Unreadable parts are listed, and the rest is imported.
 """
 
 import json
@@ -21,20 +20,20 @@ from agent.types.arguments import MAX_MESSAGE, moment_of, read_value
 from agent.types.checks import checks_call
 
 Message = dict[str, Any]
-"""`id`, `chat`, `role`, `author`, `text`, and `sent_at`, which is None where nobody knows."""
+"""`id`, `chat`, `role`, `author`, `text`, and `sent_at`, None if unknown."""
 
 Nodes = dict[str, Mapping[str, Any]]
 """Messages by their ids."""
 NIL = "00000000-"
-"""How the parent of a first message begins."""
+"""The beginning of the parent's id of a first message."""
 
 SPEAKERS = {"user": "user", "human": "user", "assistant": "assistant", "model": "assistant"}
 TIMES = ("sent_at", "timestamp", "created_at", "create_time")
 LARGEST_ARCHIVE = 1_000_000_000
-"""Bytes of the conversations in an archive, unpacked."""
+"""The most bytes of the conversations in an archive, unpacked."""
 
 UNREADABLE = (BadInput, AttributeError, KeyError, IndexError, TypeError, ValueError, OverflowError)
-"""What reading damaged JSON values raises."""
+"""The exceptions that reading damaged JSON values raises."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,7 @@ def read_json(data: str | bytes) -> Any:
 
 
 def messages_in(export: Any, user: str) -> Conversations | None:
-    """Return the messages of another program's export; None if it is none."""
+    """Return the messages of another program's export; None for any other value."""
     entries = export if isinstance(export, list) else [export]
     readers = [_reader_of(entry) for entry in entries]
     if not any(readers):
@@ -82,7 +81,7 @@ def messages_in(export: Any, user: str) -> Conversations | None:
 
 
 def facts_in(export: Any) -> list[dict[str, Any]] | None:
-    """Return the facts of an export of mem0 as fields of an exported memory; None if it is none."""
+    """Return the facts of a mem0 export as fields of exported memories; None for any other value."""
     entries = export.get("results", export.get("memories")) if isinstance(export, Mapping) else export
     if not isinstance(entries, list):
         return None
@@ -100,7 +99,7 @@ def require_storable(message: Mapping[str, Any]) -> None:
 
 
 def what_is_wrong(error: Exception) -> str:
-    """Return the words of an error of `UNREADABLE`, short enough for a list of many."""
+    """Describe an error of `UNREADABLE`, short enough for a long list."""
     if isinstance(error, KeyError):
         return f"it has no {str(error.args[0])[:60]!r}"
     return str(error)[:200] if isinstance(error, BadInput) else f"{type(error).__name__}: {str(error)[:100]}"
@@ -130,14 +129,14 @@ def _unpack(data: bytes) -> list[Any]:
 
 
 def _reader_of(entry: Any) -> Any:
-    """Return the function that reads such an entry; None if there is none."""
+    """Return the function that reads this entry; None if no format matches."""
     if not isinstance(entry, Mapping):
         return None
     return next((read for field, read in _READERS.items() if field in entry), None)
 
 
 def _take(message: Message | Exception, name: str, read: Conversations) -> None:
-    """Append the message to those read, or a line about it to those that cannot be read."""
+    """Append the message, or a line that says why it cannot be read."""
     try:
         if isinstance(message, Exception):
             raise message
@@ -148,7 +147,7 @@ def _take(message: Message | Exception, name: str, read: Conversations) -> None:
 
 
 def _mem0(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a memory. An `expiration_date` is valid until the end of that day."""
+    """Return the fields of a memory. A memory with an `expiration_date` expires at the end of that day."""
     ends = entry.get("expiration_date")
     if isinstance(ends, str) and len(ends) == len("2027-01-05"):
         ends = datetime.combine(date.fromisoformat(ends), time.max, UTC).isoformat()
@@ -171,7 +170,7 @@ def _last_branch(nodes: Nodes, leaf: Any, parent: str, sent_at: Callable[[Any], 
 
 
 def _branch(nodes: Nodes, leaf: str, parent: str) -> Nodes:
-    """Return the nodes from the first to `leaf`. If a parent is missing, include those before its child."""
+    """Return the nodes from the first to `leaf`. A missing parent is the node before its child."""
     path: Nodes = {}
     at: Any = leaf
     while isinstance(at, str) and at in nodes and at not in path:
@@ -216,7 +215,7 @@ def _claude(talk: Mapping[str, Any], user: str) -> Iterator[Message | Exception]
         sent = _last_branch(sent, leaf, parent, lambda message: str(message.get("created_at")))
     for id, message in sent.items():
         try:
-            # Where there are parts, `text` has placeholders for those that are no text.
+            # If there are parts, `text` has placeholders for those that are not text.
             written = message.get("content") or message.get("text") or ""
             parts = [written] if isinstance(written, str) else list(written)
             for attached in message.get("attachments") or ():

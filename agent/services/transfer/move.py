@@ -1,8 +1,8 @@
 """Moves everything from one database into another: all people and places, and every table.
 
-Rows are copied in pages, in the order of their keys, each page in one transaction. An interrupted move goes
-on behind the last row that is there. Until all tables are verified the target bears a mark instead of its
-revision, so that no process opens it. What belongs to the indexes of the source is not copied.
+Rows are copied in pages, ordered by key, each page in one transaction. An interrupted move continues after
+the last copied row. Until all tables are verified, the target has a mark in place of its revision, so that no
+process opens it. The bookkeeping of the source's indexes is not copied.
 """
 
 import hashlib
@@ -50,7 +50,7 @@ class Move:
 
     async def run(self, progress: Progress) -> list[MovedTable]:
         """Copy and compare every table. Raises BadInput if the target has other data, and StoreUnavailable if
-        a process uses the source, or changed it meanwhile."""
+        another process uses the source or changes it meanwhile."""
         if self.target.where == self.database.where:
             raise BadInput(f"everything is in {self.target.where} already")
         await _require_unused(self.database)
@@ -68,7 +68,7 @@ class Move:
         return moved
 
     async def _begin(self) -> None:
-        """Make the tables, and mark the target as incomplete."""
+        """Create the tables, and mark the target as incomplete."""
         mark = f"{MOVING}-{hashlib.sha256(self.database.where.encode()).hexdigest()[:16]}"
         revision = await self.target.revision()
         if revision == mark:
@@ -96,7 +96,7 @@ class Move:
             progress(len(rows))
 
     async def _compared(self, table: Table, progress: Progress) -> MovedTable:
-        """Return the table as it is on both sides. If they differ, the target is emptied."""
+        """Compare the table on both sides. If it differs, the target is emptied."""
         count, digest = await _checksum(self.database, table)
         if (count, digest) != await _checksum(self.target, table):
             async with self.target.write() as connection:
@@ -122,7 +122,7 @@ _OTHERS = text("""
 
 async def _require_unused(source: Database) -> None:
     """Raise StoreUnavailable if another process is connected to the database."""
-    await source.close()  # our own connections, which a later read makes again
+    await source.close()  # our own connections; the next read opens new ones
     if source.sqlite:
         require_unused(Path(source.where))
         return
@@ -137,7 +137,7 @@ async def _count(database: Database, table: Table) -> int:
 
 
 def _key(database: Database, table: Table) -> list[ColumnElement[Any]]:
-    """Return the table's key columns such that every database sorts them alike: texts by their bytes."""
+    """Return the table's key columns, in an order that all databases share: texts by their bytes."""
     return [
         column.collate("C") if isinstance(column.type, String) and not database.sqlite else column
         for column in table.primary_key

@@ -1,6 +1,6 @@
 """Imports a file that `export` or another program wrote, or a transcript.
 
-All is read before the first row is written. What cannot be read is named, and the rest comes in.
+The whole file is read before the first row is written. Unreadable parts are listed, and the rest is imported.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ class ParsedImport:
     ignored: Mapping[str, int] | None = None
     """Counts of the export's other entries by kind. They are not imported."""
     place: Place = PRIVATE
-    """The place that the export is of."""
+    """The place whose export it is."""
     unreadable: Sequence[str] = ()
     """A line for each part of the file that cannot be read. It is not imported."""
 
@@ -53,7 +53,7 @@ class ImportReceipt:
 
 
 def checked_import(parsed: ParsedImport, user: str, place: Place, for_others: bool) -> Place:
-    """Return the place to import into. Raises BadInput if it cannot be imported there, if a message has no
+    """Return the place to import into. Raises BadInput if the export is of another place, if a message has no
     user, or if messages are other people's and `for_others` is not set."""
     if not parsed.place.private:
         if place not in (PRIVATE, parsed.place):
@@ -89,9 +89,9 @@ def _require_speakers(messages: Sequence[Mapping[str, Any]], user: str) -> None:
 
 @checks_call
 def parse_import(export: Any, *, user: User) -> ParsedImport:
-    """Parse an export of Hachi, ChatGPT, Claude or mem0, or a list of messages. The memories of a person's
-    export become this user's; a place's export brings its messages only, from which they were made. Raises
-    BadInput for another file, or if nothing in it can be read."""
+    """Parse an export of Hachi, ChatGPT, Claude or mem0, or a list of messages. Memories in a person's export
+    become this user's. Of a place's export only the messages are imported, because memories are made from
+    them. Raises BadInput for any other file, or if nothing in it is readable."""
     parsed = _parse(export, user)
     if parsed.unreadable and not (parsed.messages or parsed.memories):
         raise BadInput(f"{parsed.unreadable[0]}; nothing was imported")
@@ -165,7 +165,7 @@ def _memory(entry: Any, user: str) -> tuple[NewMemory, Provenance]:
         {
             "content": entry["content"],
             "subjects": entry.get("subjects", []),
-            # In a form that `memory.text.ttl` reads back to the microsecond.
+            # `memory.text.ttl` reads this form with microseconds.
             "ttl": f"PT{lasts.total_seconds():.6f}S" if lasts else "never",
             "type": entry.get("type", "fact"),
             "importance": entry.get("importance", DEFAULT_IMPORTANCE),

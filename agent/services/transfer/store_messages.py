@@ -1,4 +1,4 @@
-"""Imports messages: a transcript, or those of an export."""
+"""Imports the messages of a transcript or an export."""
 
 import hmac
 import json
@@ -68,15 +68,17 @@ async def store_messages(
 async def _with_ids(
     database: Database, read: Read, given: Sequence[Mapping[str, Any]], target: TurnRequest
 ) -> Read:
-    """Give each message without an id one that is the same in every import: a hash of its content with its
-    user's random key, so that the id of a forgotten message does not reveal its text."""
+    """Give each message without an id an id that is the same in every import: a hash of its content with its
+    user's random key. So the id of a forgotten message does not reveal its text."""
     keys = await person_keys(database, {who for message, who in read if not message.id}, target.sent_at)
     told: Counter[tuple[str, str]] = Counter()
     found = []
     async for (message, speaker), as_given in unhurried(zip(read, given, strict=True)):
         if not message.id:
             where = (target.place.key, message.conversation_id, message.role)
-            known = as_given["sent_at"] is not None  # a time that nobody knew differs in each import
+            known = (
+                as_given["sent_at"] is not None
+            )  # an unknown time is set to now, which differs in each import
             sent_at = message.sent_at.astimezone(UTC).isoformat() if known else ""
             said = json.dumps([*where, message.author, sent_at, message.text])
             told[speaker, said] += 1
@@ -93,7 +95,7 @@ def _message(given: Mapping[str, Any], at: int, incoming: TurnRequest) -> tuple[
     except KeyError as error:
         raise BadInput(f"message {at + 1} has no {error.args[0]!r}") from error
     incoming = _within(incoming, given, at)
-    if sent_at is None and "chat" in given:  # nobody knows when: now, in the order of the file
+    if sent_at is None and "chat" in given:  # unknown time: now, in the order of the file
         sent_at = incoming.sent_at + timedelta(microseconds=at)
     message = Message(
         id=_uuid(given.get("id"), incoming),
@@ -107,8 +109,8 @@ def _message(given: Mapping[str, Any], at: int, incoming: TurnRequest) -> tuple[
 
 
 def _within(incoming: TurnRequest, given: Mapping[str, Any], at: int) -> TurnRequest:
-    """Return the request with the user and conversation that a message names: in a place the given ones, in
-    private the conversation that `formats` names."""
+    """Return the request with the user and conversation that a message names: in a place, its `user` and
+    `conversation`; in private, the `chat` that `formats` sets."""
     if incoming.place.private:
         chat = None if incoming.conversation else storable(str(given.get("chat") or ""))
         named = conversation_id(incoming.user, chat)

@@ -1,1 +1,1 @@
-"""Traces for OpenTelemetry: `spans` makes and sends them, `attributes` names what they hold."""
+"""Traces for OpenTelemetry: `spans` creates and sends them, `attributes` names their contents."""

@@ -1,8 +1,8 @@
 """A span's name and attributes for OpenTelemetry.
 
 Names follow the GenAI semantic conventions as of October 2026 (repository
-open-telemetry/semantic-conventions-genai, status: development). What viewers such as Phoenix show is named as
-they expect; others are named ``hachi.…``.
+open-telemetry/semantic-conventions-genai, status: development). Attributes that viewers such as Phoenix show
+have the names that these expect; all others begin with ``hachi.``.
 """
 
 import json
@@ -27,7 +27,7 @@ from memory.text import storable
 
 AGENT = "hachi"
 PROVIDER = "openai"
-"""The provider whose API is used; the model may be anybody's."""
+"""The provider whose API is used, even if the model is another provider's."""
 _KINDS = {
     TURN: ("invoke_agent", AGENT, "AGENT"),
     "call": ("chat", None, "LLM"),
@@ -37,7 +37,7 @@ _KINDS = {
     "decision": ("upsert_memory", "memories", "CHAIN"),
 }
 """By kind of span: ``gen_ai.operation.name``, the rest of its name (None: the model or tool), and
-``openinference.span.kind``. Others are named after their kind."""
+``openinference.span.kind``. Other spans are named after their kind."""
 
 
 def _kind(span: Span) -> tuple[str, str, str]:
@@ -73,7 +73,7 @@ def attributes_of(span: Span, trace: Trace | None = None) -> dict[str, Any]:
 
 def _of_trace(trace: Trace) -> dict[str, Any]:
     """Return the root span's attributes for the whole trace. The person is a pseudonym. A conversation is a
-    session of turns; jobs and calls stand outside. Tokens are on the spans of the calls alone."""
+    session, which contains turns but no jobs or calls. Only the spans of calls have tokens."""
     summary, person = trace.summary, trace.summary.user and pseudonym(trace.summary.user)
     session = summary.conversation if summary.kind == TURN else ""
     if summary.user and person:
@@ -112,7 +112,7 @@ def _call(span: Span) -> dict[str, Any]:
     settings, system, sent = (request.get(name) for name in ("settings", "system", "input"))
     items = [{"role": "user", "content": sent}] if isinstance(sent, str) else mappings(sent)
     finish, usage, output = span.data.get("finish"), span.data.get("usage") or {}, span.data.get("output")
-    # the conventions require of each answer why it ended
+    # the conventions require a finish reason for each answer
     answers = [_message(item) | {"finish_reason": finish or "stop"} for item in mappings(output)]
     return {
         "gen_ai.provider.name": PROVIDER,
@@ -127,7 +127,7 @@ def _call(span: Span) -> dict[str, Any]:
         ),
         "gen_ai.input.messages": _json([_message(item) for item in items]),
         "gen_ai.output.messages": _json(answers),
-        **_shown(items[-1:], output),  # the messages have the rest
+        **_shown(items[-1:], output),  # the other items are in the messages
     }
 
 
@@ -171,7 +171,7 @@ def _tool(span: Span) -> dict[str, Any]:
 
 
 def _search(span: Span) -> dict[str, Any]:
-    """Return the question, what was found, and how many candidates were left out for which reason."""
+    """Return the query, the results, and the number of candidates left out by reason."""
     candidates = mappings(span.data.get("candidates"))
     texts = {one.get("id"): one.get("content") for one in candidates}
     reasons = Counter(str(one["left_out"]) for one in candidates if one.get("left_out"))

@@ -1,8 +1,8 @@
 """Sends traces to a collector as OpenTelemetry spans, by OTLP over HTTP.
 
-Needs the extra `otel`. Only stored traces are sent, after secrets and unwanted content were removed. The
-exporter retries in its own thread; no turn waits for it. Headers and time-outs come from the usual variables
-(`OTEL_EXPORTER_OTLP_…`).
+Needs the extra `otel`. It sends only stored traces, from which secrets and unwanted content are already
+removed. The exporter retries in its own thread; no turn waits for it. Headers and timeouts come from the
+standard variables (`OTEL_EXPORTER_OTLP_…`).
 """
 
 import logging
@@ -31,9 +31,9 @@ log = logging.getLogger("hachi.traces")
 
 PATH = "/v1/traces"
 SECONDS = 5.0
-"""How long a request to the collector may take, unless `OTEL_EXPORTER_OTLP_TIMEOUT` is set."""
+"""Seconds that a request to the collector may take, unless `OTEL_EXPORTER_OTLP_TIMEOUT` is set."""
 CLOSE_SECONDS = 2.0
-"""How long closing waits for the remaining spans."""
+"""Seconds that closing waits for the remaining spans."""
 NANO = 1_000_000_000
 
 
@@ -88,7 +88,7 @@ def _resource() -> Resource:
 
 
 def _readable_spans(trace: Trace, resource: Resource) -> Iterator[ReadableSpan]:
-    """Yield every span of a trace. A background job is a trace of its own, with a link to its turn."""
+    """Yield every span of a trace. A background job is a separate trace with a link to its turn."""
     summary, root = trace.summary, trace.root
     began, took = summary.started_at.timestamp(), root.took or 0.0
     links = [Link(_context(summary.turn_id, ""))] if summary.turn_id else []
@@ -128,7 +128,7 @@ def _host_of(root: Span) -> SpanContext | None:
 
 
 def _context(trace_id: str, path: str, host: SpanContext | None = None) -> SpanContext:
-    """Return the span's ids, derived from the trace's id so that they are always the same."""
+    """Return the span's ids. They are derived from the trace's id, so they are always the same."""
     trace = host.trace_id if host else int(trace_id.removeprefix("trace_"), 16)
     span = blake2b(f"{trace_id}{path}".encode(), digest_size=8).digest()
     return SpanContext(trace, int.from_bytes(span), is_remote=False, trace_flags=TraceFlags(1))
@@ -141,7 +141,8 @@ def _status(span: Span) -> Status:
 
 
 def _events(span: Span, at: int) -> list[Event]:
-    """Return the exception that a tool raised. It is an event, because the tool still answered."""
+    """Return an event for the exception that a tool raised. The span itself has no error, because the tool
+    still returned a result."""
     traceback = span.data.get("traceback")
     return [Event("exception", {"exception.stacktrace": storable(str(traceback))}, at)] if traceback else []
 

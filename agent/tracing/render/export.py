@@ -1,4 +1,4 @@
-"""Exports traces as files, JSON or Markdown, and reads them back."""
+"""Exports traces as JSON or Markdown, and parses the JSON."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ def export_json(traces: Sequence[TraceWithJobs]) -> str:
 
 
 def read_export(text: str) -> list[TraceWithJobs]:
-    """Parse the text of `export_json`. Raises ValueError for any other."""
+    """Parse the text of `export_json`. Raises ValueError for any other text."""
     try:
         found = [
             TraceWithJobs(_trace_from(one), [_trace_from(job) for job in one["afterwards"]])
@@ -42,7 +42,7 @@ def _trace_from(value: Mapping[str, Any]) -> Trace:
 
 
 def summary_json(summary: Summary) -> dict[str, Any]:
-    """Return the JSON form of a row of the list."""
+    """Return a summary as JSON values."""
     tools = [{"name": name.removesuffix("!"), "ok": not name.endswith("!")} for name in summary.tools]
     told = asdict(summary) | {"place": str(Place.of_key(summary.place)), "tools": tools}
     return told | {"cost": summary.cost, "trouble": summary.trouble}

@@ -1,4 +1,4 @@
-"""Renders a span as a node: what happened, how it ended and how long it took; below it, what it holds."""
+"""Renders a span as a node: what happened, how it ended and how long it took, with its contents below."""
 
 import re
 from collections import Counter
@@ -21,15 +21,15 @@ from agent.tracing.trace import mappings, read_data, scored_ids, shown_ids, tool
 from memory.process.spans import Span
 
 TEXT = 90
-"""Columns for a text within a line."""
+"""The most columns of a text within a line."""
 HITS = 3
-"""Results of a search that are shown at the largest depth below the full one; at each smaller one fewer."""
+"""How many search results are shown at the depth below `FULL`; each smaller depth shows fewer."""
 COLUMN = 60
 """Columns of a candidate's content in the table of candidates."""
 
 
 def span_node(span: Span) -> Node:
-    """Return the node of a span, without its child spans. Of a model call it shows only the error."""
+    """Return the node of a span, without its child spans. For a model call, it has only the error."""
     node = _NODES.get(span.kind, _other_node)(span)
     node.span = span
     if span.kind != "tool":
@@ -40,7 +40,7 @@ def span_node(span: Span) -> Node:
     for name, value in span.data.items():
         if name == "candidates":
             node.detail(f"candidates  {len(candidates)}", block=_table(candidates, shown_ids(span)))
-        elif not (candidates and name in ("found", "given")):  # the table has them
+        elif not (candidates and name in ("found", "given")):  # they are in the table
             node.detail(one_line(name, 60), "bad" if name == "traceback" else "faint", as_lines(value))
     return node
 
@@ -176,7 +176,7 @@ def _decision(one: Mapping[str, Any]) -> str:
 
 
 def _consolidation_node(span: Span) -> Node:
-    """Return the node of a consolidation: what its answer has of a part of the conversation."""
+    """Return the node of a consolidation: what its answer contains about some messages."""
     text = f"consolidated {count(len(read_data(span, 'reading', 'lines') or ()), 'message')}"
     updates = read_data(span, "findings", "updates") or {}
     names = {"new_facts": "new fact", "new_preferences": "new preference", "task_updates": "task update"}
@@ -187,7 +187,7 @@ def _consolidation_node(span: Span) -> Node:
 
 
 def message_nodes(name: str, items: Sequence[Any]) -> Iterator[Node]:
-    """Yield the text of plain messages, and any other item whole."""
+    """Yield a node for each message: the text of a plain one, or the whole item."""
     for place, item in enumerate(items, 1):
         is_plain = isinstance(item, Mapping) and set(item) <= {"role", "content"}
         if is_plain and isinstance(item.get("content"), str):

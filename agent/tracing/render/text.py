@@ -1,4 +1,4 @@
-"""Makes recorded text safe for terminals and pages. People may have written anything."""
+"""Makes recorded text, which may contain anything, safe for terminals and pages."""
 
 import json
 import re
@@ -16,7 +16,7 @@ _HARMFUL = re.compile(
     "\U000e0000-\U000e007f]"  # tag characters, which are invisible
 )
 MAX_LINE = 400
-"""Columns of a text that is shown on one line."""
+"""The most columns of a text on one line."""
 
 
 def harmless(text: str) -> str:
@@ -89,7 +89,7 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
 
 
 def harmless_json(text: str) -> str:
-    """Return the JSON with harmful characters escaped; it holds the same values."""
+    """Return the JSON with harmful characters escaped; its values stay the same."""
     return _HARMFUL.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 

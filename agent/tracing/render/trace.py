@@ -1,4 +1,4 @@
-"""Renders a whole trace as one tree: to the depth that fits on a screen, or with everything it holds."""
+"""Renders a whole trace as one tree: as much as fits on a screen, or everything."""
 
 from collections.abc import Sequence
 from itertools import count as count_from
@@ -30,11 +30,11 @@ from agent.tracing.trace import TURN, Summary, Trace, descend, read_data, retrie
 from memory.process.spans import Span
 
 SCREEN = 40
-"""The number of lines that `overview_lines` aims at by showing fewer search results."""
+"""The number of lines to which `overview_lines` shortens a trace, by showing fewer search results."""
 BELOW_CALLS = frozenset({"tool", "decision", "search", "documents"})
-"""What happens in a turn because a call asks for it."""
+"""The kinds of spans that a model call causes."""
 IN_SHORT = BELOW_CALLS | {"call", "scene", "wait", "exchange"}
-"""The spans that are shown at any depth."""
+"""The kinds of spans that are shown at any depth."""
 FIXED_SECTIONS = frozenset({"persona", "rules"})
 """Sections of the system message that are the same in every turn."""
 
@@ -71,7 +71,7 @@ def heading(summary: Summary) -> str:
 
 
 def _title(trace: Trace) -> str:
-    """Return the speaker and the message; of a background job or a call its name and how it ended."""
+    """Return the speaker and the message; for a background job or a call, its name and status."""
     summary = trace.summary
     if summary.kind != TURN:
         name = one_line(summary.said or summary.kind, 40)
@@ -86,7 +86,7 @@ def _job_failed(trace: Trace) -> bool:
 
 
 def tree(trace: Trace) -> Node:
-    """Return everything that a trace holds. Tools are below the model call that asked for them."""
+    """Return the tree of everything in a trace. Tools are below the model call that called them."""
     root, data = (
         Node(_title(trace), "bad" if _job_failed(trace) else "plain", span=trace.root),
         trace.root.data,
@@ -116,7 +116,7 @@ def tree(trace: Trace) -> Node:
 
 
 class _Spans:
-    """Makes nodes of the spans of a trace, in order."""
+    """Creates the nodes of a trace's spans, in order."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace, self._numbers = trace, count_from(1)
@@ -132,7 +132,7 @@ class _Spans:
         return node
 
     def _call(self, span: Span) -> Node:
-        """Return the node of a model call. Messages that repeat those of the last call form a group."""
+        """Return the node of a model call. Messages repeated from the previous call form a group."""
         node, request = call_node(span, next(self._numbers)), span.data.get("request")
         items, before = _as_list(read_data(span, "request", "input")), self._before
         if isinstance(request, dict):

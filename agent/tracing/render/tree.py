@@ -1,4 +1,4 @@
-"""A tree of text lines, the common form of all trace renderings, shown to some depth."""
+"""A tree of text lines: the common form of all renderings of a trace, shown to a given depth."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -8,11 +8,11 @@ from agent.tracing.render.text import width
 from memory.process.spans import Span
 
 Tone = Literal["plain", "strong", "good", "bad", "warning", "faint"]
-"""How a line may be coloured."""
+"""The possible colours of a line."""
 FULL = 3
-"""The depth that shows everything; 0 is the least."""
+"""The depth at which everything is shown; 0 is the smallest."""
 EVERYWHERE, SHORT, DETAIL = range(FULL + 1), range(FULL), range(FULL, FULL + 1)
-"""The depths at which a node is shown: at all; where there is no room for its details; where there is."""
+"""The depths at which a node is shown: always; only without details; only with details."""
 
 
 @dataclass(slots=True)
@@ -23,17 +23,17 @@ class Node:
     tone: Tone = "plain"
     nodes: list["Node"] = field(default_factory=list)
     block: Sequence[str] = ()
-    """Lines below it that are shown verbatim, at full depth."""
+    """Lines below the node that are shown verbatim, at full depth."""
     span: Span | None = None
-    """The span that it shows, for renderings with times."""
+    """The span that the node shows, for renderings with times."""
     folded: bool = False
-    """Whether pages show it closed at first."""
+    """Whether the node is closed at first, on pages."""
     depths: range = EVERYWHERE
 
     def detail(
         self, text: str, tone: Tone = "plain", block: Sequence[str] = (), *, folded: bool = False
     ) -> "Node":
-        """Add a node that is shown at full depth alone. Returns it."""
+        """Add a node that is shown only at full depth, and return it."""
         return self.add(Node(text, tone, block=block, folded=folded, depths=DETAIL))
 
     def add(self, node: "Node") -> "Node":

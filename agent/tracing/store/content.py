@@ -1,4 +1,4 @@
-"""What may be kept of traces, and what their bodies hold."""
+"""Decides which traces may be stored, and searches and deletes their bodies."""
 
 import json
 import zlib
@@ -34,7 +34,7 @@ def holding(rows: Sequence[Any], text: str) -> Sequence[Any]:
 def _holds(row: Any, wanted: str) -> bool:
     if wanted in f"{row.said}\n{row.reply}".casefold():
         return True
-    with suppress(zlib.error):  # of a body that cannot be read the row alone counts
+    with suppress(zlib.error):  # if the body is unreadable, only the row counts
         body = zlib.decompress(row.body)
         if wanted.isascii():
             return wanted.encode() in body.lower()
@@ -50,8 +50,8 @@ async def delete_bodies(connection: AsyncConnection, ids: Collection[str]) -> No
 
 
 async def not_erased(connection: AsyncConnection, written: Sequence[StoredTrace]) -> list[StoredTrace]:
-    """Return the traces that may be written: no turns whose message was deleted or forgotten, no jobs and
-    calls of erased people. A person who only ever called tools is recognised by their memories."""
+    """Return the traces that may be written, without turns whose message was deleted or forgotten, and
+    without jobs and calls of erased people. People who only called tools are recognised by their memories."""
     about = [one.summary for one in written]
     rests_on = [(messages, one.message_id) if one.kind == TURN else (users, one.user) for one in about]
     here: set[str | None] = {None}
@@ -61,12 +61,12 @@ async def not_erased(connection: AsyncConnection, written: Sequence[StoredTrace]
             here |= set(await connection.scalars(there))
     if callers := sorted({one.user for one in about if one.kind == CALL and one.user}):
         here |= set(await connection.scalars(union_all(*map(_if_remembered, callers))))
-    here |= {one.user for one in about if one.kind != TURN and one.user == one.place}  # the work of a place
+    here |= {one.user for one in about if one.kind != TURN and one.user == one.place}  # jobs of a place
     return [one for one, (_, id) in zip(written, rests_on, strict=True) if id in here]
 
 
 def _if_remembered(user: str) -> Select[str]:
-    """Select the person if they stated a memory or own one: two index seeks, however many they have."""
+    """Select the person if they stated or own a memory. This always takes two index seeks."""
     told = exists().where(memories.c.user_id == user)
     theirs = exists().where(memory_owners.c.owner == user_key(user), ~link_is_hidden())
     return select(literal(user)).where(or_(told, theirs))

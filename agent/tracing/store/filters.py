@@ -1,4 +1,4 @@
-"""Selects traces: the filter, and how its values are parsed as typed at the command line or on the page.
+"""The filter of traces, and how its values are parsed from the command line or the page.
 
 Functions raise BadInput.
 """
@@ -31,10 +31,10 @@ class TraceFilter:
     """The key of a place; places inside it match too. Empty means private."""
     tool: ShortText | None = None
     failed: bool = False
-    """Whether to select only turns in which something went wrong: they failed, were killed, malformed or
-    retried, had a failing tool, or background work that failed."""
+    """Whether to select only turns in which something went wrong. They failed, were killed, malformed or
+    retried, or a tool or a background job failed."""
     text: ShortText | None = None
-    """Part of anything that the trace holds, in any letter case."""
+    """A part of any text in the trace, in any letter case."""
     since: Instant | None = None
     slower: Seconds | None = None
     """The minimum duration in seconds."""

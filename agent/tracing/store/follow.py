@@ -1,4 +1,4 @@
-"""Follows the traces of every process on the same database."""
+"""Watches the traces of all processes on the same database."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -10,9 +10,9 @@ from agent.tracing.store.traces import Traces
 from agent.tracing.trace import Summary
 
 NEWEST = 200
-"""Traces of one read. Changes of older ones are missed."""
+"""The number of newest traces that are read at a time. Changes of older ones are missed."""
 PAUSE, STEP = 0.5, 0.1
-"""Seconds between two reads, and between two looks whether to stop."""
+"""Seconds between two reads, and between two checks whether to stop."""
 PAUSE_RATIO = 10
 """The pause after a slow read, as a multiple of its duration."""
 
@@ -24,8 +24,8 @@ async def follow(
     what: Callable[[Summary], object],
     stopping: Callable[[], bool] = lambda: False,
 ) -> AsyncIterator[Sequence[Summary]]:
-    """Yield the newest traces, oldest first; then, repeatedly, those that are new or for which `what` returns
-    something else than before."""
+    """Yield the newest traces, oldest first. Then, repeatedly, yield those that are new or for which `what`
+    returns a new value."""
     known: dict[str, object] = {}
     oldest: datetime | None = None
     while not stopping():
@@ -35,7 +35,7 @@ async def follow(
         if not known and len(newest) == NEWEST:
             oldest = newest[-1].started_at
         known = {one.id: what(one) for one in newest}
-        # an older one has moved up, because others were deleted
+        # older traces appear when others are deleted
         yield [one for one in changed if oldest is None or one.started_at >= oldest]
         pause = max(PAUSE, PAUSE_RATIO * (perf_counter() - began))
         for _ in range(int(pause / STEP)):

@@ -1,4 +1,4 @@
-"""Converts summaries to rows of `traces` and back; the conditions that select rows."""
+"""Converts summaries to rows of `traces` and back, and builds the conditions that select rows."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, fields
@@ -18,7 +18,7 @@ BATCH = 500
 ID_BYTES = 16
 FAILED = ("error", "tool_error", "malformed")
 LONGEST_TURN = timedelta(minutes=15)
-"""An unfinished trace that was not written again for this long counts as killed."""
+"""An unfinished trace counts as killed if it was not rewritten for this long."""
 
 
 _STORED = {one.name for one in fields(Summary)} - {"tools", "usage", "content", "name", "work"}
@@ -33,8 +33,8 @@ def to_row(summary: Summary, now: datetime) -> dict[str, Any]:
 
 
 def to_summary(row: Any, now: datetime, *, hidden: bool = False) -> Summary:
-    """Return the summary of a row with `has_body`; `killed` instead of `running` if its process is gone;
-    without content if it is `hidden`."""
+    """Return the summary of a row with `has_body`. If its process has ended, `running` becomes `killed`. If
+    it is `hidden`, the content is left out."""
     status: Status = row.status
     if status == "running" and (now - row.written_at > LONGEST_TURN or has_ended(row.process)):
         status = "killed"

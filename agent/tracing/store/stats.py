@@ -1,7 +1,8 @@
-"""Adds up turns and the work after them: by day, person, model, surface and tool; what the latter cost whom.
+"""Adds up turns and the jobs after them, by day, person, model, surface and tool, and the cost of jobs by
+payer.
 
-One statement adds up what has all in common; the lengths of time come as lists, since a percentile needs
-each. So a hundred thousand take less than a second.
+One statement groups rows with equal fields. Durations come as lists, since a percentile needs each of them.
+So a hundred thousand turns take less than a second.
 """
 
 from collections import Counter, defaultdict
@@ -24,18 +25,18 @@ TOKENS = ("input", "output", "cached")
 
 
 COUNTED = ("turns", "errors", "searched", "upkeep", "upkeep_errors", "upkeep_tokens")
-"""Turns, those that failed, and those that searched in memory; jobs after turns, those that failed, and their
-tokens, which the model's include."""
+"""The counts: turns, failed ones, and ones that searched in memory; jobs after turns, failed ones, and their
+tokens, which are also in the model's tokens."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of a group of turns, and of the work after them."""
+    """The counts of a group of turns and the jobs after them."""
 
     counts: Counter[str] = field(default_factory=Counter)
     seconds: list[float] = field(default_factory=list)
     first: list[float] = field(default_factory=list)
-    """Seconds to the first letter, of those that were streamed."""
+    """Seconds to the first letter, for streamed turns."""
     usage: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Tokens by model and kind: input, output, cached."""
 
@@ -66,7 +67,7 @@ class Tally:
 
 
 GROUPS = ("days", "people", "models", "surfaces")
-"""Work counts for its payer, a person or a place."""
+"""The groupings. In `people`, a job counts for its payer, a person or a place."""
 
 
 def _shown(tallies: Mapping[str, Tally], *, by_size: bool) -> dict[str, Any]:
@@ -75,7 +76,7 @@ def _shown(tallies: Mapping[str, Tally], *, by_size: bool) -> dict[str, Any]:
 
 
 def percentile(ordered: Sequence[float], percent: int) -> float | None:
-    """Return the smallest value that `percent` of them do not exceed; None if there are no values."""
+    """Return the smallest value that is not exceeded by `percent` of the values; None if there are none."""
     return ordered[-(-len(ordered) * percent // 100) - 1] if ordered else None
 
 

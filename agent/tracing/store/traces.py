@@ -63,10 +63,10 @@ class Traces:
         stored: ShortTexts = (),
         made_by: tuple[str, Mapping[str, Any]] | None = None,
     ) -> int:
-        """Insert or update traces; durable on return. Returns how many were written. Skips traces of people
-        who were erased meanwhile, and traces whose ids are in `stored` (written before) and that have been
-        deleted since; writes no content of those that have been emptied since. `made_by` is the key that
-        these traces share, with its value."""
+        """Insert or update traces; they are stored on return. Returns how many were written. `stored` has the
+        ids of traces that were written before: those deleted since are skipped, and those emptied since are
+        written without content. Traces of erased people are skipped too. `made_by` is the traces' common key,
+        with its value."""
         async with self.database.write() as connection:
             kept = await not_erased(connection, written)
             if stored:
@@ -85,7 +85,7 @@ class Traces:
             if bodies:
                 await connection.execute(_upsert(trace_bodies, "trace_id"), bodies)
             if emptied := [id for one in kept if one.body is None and (id := one.summary.id) in stored]:
-                await delete_bodies(connection, emptied)  # an earlier write had left one
+                await delete_bodies(connection, emptied)  # an earlier write stored a body
             await _note_rows(connection, {row.id: row.seq for row in written_rows}, kept)
         if made_by is not None:
             self._made_by[made_by[0]] = made_by[1]
@@ -93,8 +93,8 @@ class Traces:
 
     async def showing(self, ids: ShortTexts, user: ShortText) -> int:
         """Count the traces that show one of these rows: those of the user's turns, of turns in places, and of
-        the jobs after them. Traces of calls are not counted: they repeat to a person what they did
-        themselves."""
+        the jobs after them. Traces of calls are not counted, because they show a person only their own
+        actions."""
         rows, found = sorted(filter(None, map(as_bytes, ids))), set[int]()
         shown = select(trace_rows.c.trace).join(traces, traces.c.seq == trace_rows.c.trace)
         for at in range(0, len(rows), BATCH):
@@ -104,9 +104,8 @@ class Traces:
         return len(found)
 
     async def shows_others(self, about: Summary, accounts: ShortTexts = ()) -> bool:
-        """Return whether the trace of something private shows what others stated, in places or on accounts
-        that are not linked any more; `accounts` are linked. The person may read it there no longer, so only
-        the operator reads it here."""
+        """Return whether a private trace shows what others stated, in places or on accounts other than the
+        linked `accounts`. The person may have lost access to it, so only the operator may read the trace."""
         if about.place or about.user is None:
             return False
         shown = select(as_uuid(trace_rows.c.row_id).label("id"))
@@ -204,8 +203,8 @@ class Traces:
     async def _page(
         self, wanted: TraceFilter, limit: int, before: str | None
     ) -> tuple[Sequence[Any], str | None]:
-        """Return up to `limit` rows, newest first, and the id of the last row read if there may be more. With
-        a text: the rows of one batch that contain it."""
+        """Return up to `limit` rows, newest first, and the id of the last row read if there may be more. If
+        the filter has a text, return the rows of one batch that contain it."""
         select_from, most = (_SUMMARIES, limit) if not wanted.text else (_WITH_BODIES, BATCH)
         query = select_from.where(*conditions(wanted)).order_by(traces.c.seq.desc()).limit(most)
         if before is not None:
@@ -238,8 +237,8 @@ class Traces:
         return int((await self.database.rows(query))[0][0])
 
     async def find(self, id: ShortText, now: Instant | None = None) -> Summary:
-        """Return the trace with this id or beginning of an id; `last` is the newest turn. Raises NotFound,
-        and BadInput if several ids match."""
+        """Return the summary of the trace whose id is or begins with `id`; `last` is the newest turn. Raises
+        NotFound, and BadInput if several ids match."""
         given = id.strip().lower().removeprefix("trace_")
         query = _SUMMARIES.order_by(traces.c.seq.desc()).limit(2)
         if given == LAST:
@@ -280,8 +279,8 @@ class Traces:
         return [await self._read(one, row.body) for one, row in pairs if one.content == "kept"]
 
     async def add_skipped_texts(self, trace: Trace, now: Instant) -> None:
-        """Add the texts of candidates that a search left out, as far as the turn's audience may read them
-        now. A trace holds only their ids."""
+        """Add the texts of candidates that a search left out, if the turn's audience may read them now. A
+        trace stores only their ids."""
         left_out: list[Any] = [
             one
             for search in trace.spans("search")
@@ -311,8 +310,8 @@ class Traces:
 
 @cache
 def _upsert(table: Table, key: str) -> Any:
-    """Build the statement once: building it takes longer than running it. For `traces` it returns the
-    numbers."""
+    """Build an upsert. It is built once, because that takes longer than running it. For `traces`, it returns
+    each id with its `seq`."""
     new = insert(table)
     values = {c.name: new.excluded[c.name] for c in table.c if c.name not in (key, "seq")}
     statement = new.on_conflict_do_update(index_elements=[key], set_=values)
@@ -322,10 +321,10 @@ def _upsert(table: Table, key: str) -> Any:
 async def _note_rows(
     connection: AsyncConnection, numbers: Mapping[str, int], kept: Sequence[StoredTrace]
 ) -> None:
-    """Store which rows each trace shows, by the trace's number."""
+    """Store which rows each trace shows, by the trace's `seq`."""
     shown = {(numbers[one.summary.id], as_bytes(id)) for one in kept for id in one.rows}
     rows = [row for row in shown if row[1] is not None]
-    if rows:  # past SQLAlchemy, which would take three times as long for each
+    if rows:  # without SQLAlchemy, which takes three times as long
         insertion = insert(trace_rows).on_conflict_do_nothing()
         written = insertion.compile(dialect=connection.dialect, column_keys=trace_rows.c.keys())
         await connection.exec_driver_sql(str(written), rows)

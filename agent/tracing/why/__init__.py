@@ -1,1 +1,1 @@
-"""Explains why the model was given a memory, message, summary or passage in a turn, or was not."""
+"""Explains why the model received a memory, message, summary or passage in a turn, or did not."""

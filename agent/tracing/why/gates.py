@@ -1,4 +1,4 @@
-"""The gates on the way of a text to the model in a turn, and who asks for them."""
+"""The gates between a text and the model in a turn, and who asks about them."""
 
 import re
 from collections.abc import Collection, Iterator, Sequence
@@ -19,7 +19,7 @@ from memory.sql.tables import messages, rests_on
 from memory.text.short_ids import SHORT_ID
 
 FITTING = 10
-"""The most texts of a kind that are explained."""
+"""The most texts of one kind that are explained."""
 LANES = {"words": "in words", "dense": "in meaning"}
 Kind = Literal["memory", "message", "summary", "document"]
 
@@ -31,29 +31,28 @@ class Gate:
     passed: bool
     value: str
     way: bool = False
-    """Whether it is one of the ways to the model, of which one is enough."""
+    """Whether it is one of several ways to the model; passing one of them is enough."""
 
 
 @dataclass(frozen=True, slots=True)
 class Why:
     id: str
     content: str
-    """Empty while it is forgotten."""
+    """The text; empty if it is forgotten."""
     gates: tuple[Gate, ...]
-    """In the order in which they are met."""
+    """The gates, in the order in which the text meets them."""
     kind: Kind = "memory"
     in_turn: bool = True
-    """Whether a turn was asked about."""
+    """Whether the question is about a turn."""
 
     @property
     def received(self) -> bool | None:
-        """Return whether the model received it in the turn; None if no turn was asked about."""
+        """Return whether the model received the text in the turn; None if the question is about no turn."""
         return any(gate.passed for gate in self.gates if gate.way) if self.in_turn else None
 
     @property
     def stopped_at(self) -> Gate | None:
-        """Return the first gate that it did not pass; if only ways to the model are closed, the last of
-        these."""
+        """Return the first gate that stopped the text. If only ways to the model failed: the last one."""
         if self.received:
             return None
         failed = [gate for gate in self.gates if not gate.passed]
@@ -66,18 +65,17 @@ class Question:
 
     now: datetime
     user: str | None
-    """Explains what this person may list; None: all, for the operator."""
+    """The person, whose readable texts are explained; None: all texts, for the operator."""
     trace: Trace | None = None
     linked: Sequence[str] = ()
-    """The other accounts of the person, which count outside of a turn."""
+    """The person's other accounts, used when the question is about no turn."""
 
     @property
     def audience(self) -> Audience | None:
-        """Return who reads: the turn's audience, or the person in private; None for the operator without a
-        turn."""
+        """Return the audience: the turn's, or the person in private; None for the operator without a turn."""
         if self.trace:
             own = Audience.of(self.trace.summary.user, Place.of_key(self.trace.summary.place)).keys
-            searches = self.trace.spans("search")  # in private these may read more
+            searches = self.trace.spans("search")  # in private, searches may read more
             return Audience(own.union(*(map(str, one.data.get("audience") or ()) for one in searches)))
         return (
             None
@@ -87,7 +85,7 @@ class Question:
 
     @property
     def person(self) -> str | None:
-        """Return the person whose texts come first."""
+        """Return the person whose texts are listed first."""
         return self.trace.summary.user if self.trace else self.user
 
     @property
@@ -101,7 +99,7 @@ class Question:
 
     @property
     def shown(self) -> frozenset[str]:
-        """Return the ids of what stood in the turn's prompt."""
+        """Return the ids of the texts in the turn's prompt."""
         scenes = self.trace.spans("scene") if self.trace else ()
         return frozenset(id for scene in scenes for id in read_data(scene, "context", "shown") or ())
 
@@ -114,7 +112,7 @@ async def fitting(
     *order: ColumnElement[Any],
     most: int = FITTING,
 ) -> Sequence[Any]:
-    """Return the rows with this id or beginning of an id, or whose text contains all of the words."""
+    """Return the rows whose id is or begins with `wanted`, or whose text contains all its words."""
     if is_id(wanted := wanted.strip().lower()):
         fits = [begins(query.selected_columns.id, wanted)]
     else:
@@ -123,8 +121,7 @@ async def fitting(
 
 
 def _holds(text: ColumnElement[str], word: str) -> ColumnElement[bool]:
-    """Return the condition that the text contains the word in any case. SQLite folds the case of ASCII
-    letters alone."""
+    """Return the condition that the text contains the word in any case. SQLite folds only ASCII."""
     spellings = {word, word.capitalize(), word.upper()} if not word.isascii() else {word}
     return or_(
         func.lower(text).contains(word, autoescape=True),
@@ -151,7 +148,8 @@ def readable(asked: Question, owners: Collection[str]) -> Gate:
 
 
 def gate(name: str, passed: bool, value: str = "", *, otherwise: str = "") -> Gate:
-    """Return a gate named `name` if it stopped the text; if it passed, ``not NAME`` or `otherwise`."""
+    """Return a gate: if it stopped the text, its name is `name`; if the text passed, ``not NAME`` or
+    `otherwise`."""
     return Gate((otherwise or f"not {name}") if passed else name, passed, value)
 
 
@@ -176,7 +174,7 @@ def ways(asked: Question, id: str, outside: str = "", *, kind: Kind = "memory") 
 
 
 def _missed(search: Span, id: str) -> tuple[str, str]:
-    """Return the name of the gate and the reason for a search that did not return the text to the model."""
+    """For a search whose result for the model lacks the text, return the name of the gate and the reason."""
     found = dict(scored_ids(search))
     if id in found:
         best = max(*found.values(), float(search.data.get("best") or 0.0))
@@ -191,7 +189,7 @@ def _missed(search: Span, id: str) -> tuple[str, str]:
 
 
 def _scores(search: Span, id: str) -> list[str]:
-    """Return its ranks by words and by meaning, and its score, as far as the search recorded them."""
+    """Return the text's ranks by words and by meaning, and its score, as far as the search recorded them."""
     candidates = mappings(search.data.get("candidates"))
     here = next((one for one in candidates if one.get("id") == id), {})
     ranks = (

@@ -1,7 +1,7 @@
-"""Answer why a memory was found in a turn, or was not: every gate that it met, with its value.
+"""Explains why the model received a memory in a turn, or did not: every gate, with its value.
 
-Computed when asked, from the rows and the trace. A trace holds no memory that its turn's audience could not
-read, so what is private, expired or replaced is read from its rows.
+The answer is computed on demand, from the rows and the trace. A trace contains no memory that its turn's
+audience could not read, so private, expired and replaced memories are read from the database.
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,8 +37,8 @@ from memory.sql.tables import memories, memory_owners, memory_updates, replaceme
 
 
 async def why(database: Database, asked: Question, wanted: str) -> list[Why]:
-    """Explain the memories that have this id or beginning of an id, or that contain all words of a text;
-    those of the turn's person come first. Raises NotFound if there is none."""
+    """Explain the memories whose id is or begins with `wanted`, or that contain all its words. Those of the
+    turn's person come first. Raises NotFound if there is none."""
     found = await _links(database, wanted, asked)
     if not found:
         raise NotFound(await _gone(database, wanted))
@@ -93,8 +93,7 @@ async def _explained(database: Database, asked: Question, links: Sequence[Any]) 
 
 
 def _row_gates(asked: Question, links: Sequence[Any], replaced: Sequence[Any]) -> Iterator[Gate]:
-    """Yield the gates that follow from the rows: as they are now, or as far as they tell, as they were in the
-    turn."""
+    """Yield the gates that follow from the rows. For a turn: as the rows were then, if known."""
     memory, audience = links[0], asked.audience
     mine = [link for link in links if audience is None or link.owner in audience.keys]
     yield readable(asked, [link.owner for link in links])

@@ -1,6 +1,5 @@
-"""What became of a message: which facts were made of it, or why none was, and whether the model saw it in a
-turn. So it tells of what was never remembered. And why the model was given a summary or a passage of a
-document, or was not."""
+"""Explains what became of a message: which facts it led to, or why none, and whether the model saw it in a
+turn. Also explains why the model received a summary or a passage of a document, or did not."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
@@ -25,14 +24,14 @@ from memory.sql.tables import active_conversations as summaries
 from memory.sql.tables import knowledge_chunks, knowledge_documents, memories, memory_owners, messages, work
 
 MOST = 3
-"""Messages, summaries and passages that are explained, the newest of each."""
+"""The most messages, summaries and passages that are explained; the newest of each."""
 TRACES = 50
-"""Of the traces that show a message, the newest that are looked at."""
+"""The most traces that are searched for a message, newest first."""
 
 
 async def explain(database: Database, traces: Traces, asked: Question, wanted: str) -> list[Why]:
-    """Explain what matches: memories, as `why` does; messages of which no fact was made, or that the model
-    received; summaries and documents. Raises NotFound if nothing matches."""
+    """Explain all matches: memories, as `why` does; messages that led to no fact, or that the model received;
+    summaries and documents. Raises NotFound if nothing matches."""
     said = [await _said(database, traces, asked, row) for row in await _fitting(database, asked, wanted)]
     others = [one for one in said if one.received or not one.gates[1].passed]
     others += await explain_texts(database, asked, wanted)
@@ -63,7 +62,7 @@ async def _said(database: Database, traces: Traces, asked: Question, row: Any) -
 
 
 async def _remembered(database: Database, traces: Traces, asked: Question, message: Any) -> Gate:
-    """Return the gate that lists the facts made of a message, or says why there are none."""
+    """Return the gate that lists the facts from a message, or says why there are none."""
     query = select(memories.c.id, memories.c.content).join(memory_owners).distinct()
     of_it = or_(memories.c.message_id == message.id, memories.c.id.in_(stated_in([message.id])))
     if facts := await database.rows(query.where(of_it, ~link_is_hidden())):
@@ -74,7 +73,8 @@ async def _remembered(database: Database, traces: Traces, asked: Question, messa
 
 
 async def _decided(traces: Traces, asked: Question, message: str) -> AsyncIterator[str]:
-    """Yield what the turn and the jobs after it decided about a message, from their traces, oldest first."""
+    """Yield the decisions about a message by the turn and the jobs after it, from their traces, oldest
+    first."""
     shown = await traces.list(TraceFilter(kinds=frozenset(), row=message), asked.now, TRACES)
     turns = {one.id for one in shown if one.message_id == message}
     for summary in reversed(shown):
@@ -101,7 +101,7 @@ def _decision(one: Mapping[str, Any]) -> str:
 
 
 async def _waits(database: Database, asked: Question, message: Any) -> list[str]:
-    """Return what the consolidation of a message waits for."""
+    """Say what the consolidation of a message waits for."""
     owner, active = message.place or user_key(message.user_id), summaries.c
     here = active.conversation_id == message.conversation_id, active.owner == owner
     if await database.rows(select(active.id).where(*here, active.covered >= message.seq)):

@@ -68,7 +68,7 @@ async def test_a_receipt_names_what_stays_near_it_as_far_as_it_may_be_read_there
 async def test_what_two_have_told_is_not_one_persons_to_change(pet: Any) -> None:
     for user in ("ana", "ben"):
         told = await pet.remember(PARIS, user=user, place=GENERAL)
-    with pytest.raises(NotFound, match="somebody else told it"):
+    with pytest.raises(NotFound, match="somebody else stated it"):
         await pet.memories.update(told.id, LYON, user="ana", place=GENERAL)
     await pet.memories.update(told.id, LYON, user="ana")  # in private, for herself
     assert await known(pet, "ana", None) == {LYON}
