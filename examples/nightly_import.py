@@ -23,7 +23,8 @@ def main(file: Path, user: str) -> None:
             cost = pet.preview_learn(user=user)
             print(f"about {cost.calls} calls of {cost.model}")
             learned = pet.learn(user=user, calls=CALLS)
-            print(f"{learned.facts} facts learned, {learned.left.messages} messages are left for tomorrow")
+            rest = learned.remaining.messages
+            print(f"{learned.facts} facts learned, {rest} messages are left for tomorrow")
         except BadInput as error:
             print(error)
 

@@ -22,7 +22,7 @@ from memory.audience import PRIVATE, Audience, user_key
 from memory.people.check_ins import CheckIn, ClaimedCheckIn
 from memory.process.breaker import NotNow, calls_for
 from memory.sql.jobs.deliveries import Deliveries
-from memory.sql.jobs.job import ClaimLost, Job
+from memory.sql.jobs.job import Job, StaleClaim
 from memory.text.quoting import joined
 from prompts import render
 
@@ -98,7 +98,7 @@ class CheckInService:
         job, claimed = await self.parts.queue.claim(self.parts.clock(), id), None
         if job is None:
             return False
-        with suppress(ClaimLost):  # the person was erased, or another process was quicker
+        with suppress(StaleClaim):  # the person was erased, or another process was quicker
             async with self.parts.queue.working_on(job):
                 claimed = await self._take(job)
         return claimed is not None and await self._ask(job.user_id, claimed)

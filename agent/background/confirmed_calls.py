@@ -79,7 +79,7 @@ class ConfirmedCalls:
     async def run(self, call: ProposedCall, result: str = "") -> Reply:
         """Run a call unless it has a result, and take the turn that tells its person the result."""
         result = result or await self._result(call)
-        message = await self.parts.transcript.own(call.message, call.user)
+        message = await self.parts.transcript.find_message(call.message, call.user)
         told = render("confirmed_call", name=call.name, arguments=joined(call.arguments), result=result)
         occasion = Occasion(told, (call.message,))
         return await self.turn(

@@ -25,7 +25,7 @@ from agent.types.budget import BYTES_A_TOKEN
 from memory.audience import user_key
 from memory.process.spans import new_id
 from memory.sql.jobs.job import Job
-from memory.sql.messages.message_rows import kept
+from memory.sql.messages.message_rows import is_visible
 from memory.sql.messages.summaries import CONSOLIDATE, consolidation_subject, heard_by
 from memory.sql.tables import active_conversations, messages
 
@@ -173,7 +173,7 @@ class Learning:
                 heard_by() == owner,
                 messages.c.seq > func.coalesce(covered.scalar_subquery(), 0),
                 messages.c.user_id == user,
-                kept(),
+                is_visible(),
             )
             .group_by(messages.c.conversation_id)
             .order_by(func.min(messages.c.sent_at))

@@ -20,7 +20,7 @@ from memory.people.profile import UserContext
 from memory.process.spans import new_id
 from memory.records import Message, Task
 from memory.sql.jobs.deliveries import note_origins
-from memory.sql.jobs.job import ClaimLost, Job
+from memory.sql.jobs.job import Job, StaleClaim
 from memory.sql.rests_on import record, statements_of
 from memory.sql.tables import work as work_table
 from memory.text import one_line
@@ -104,7 +104,7 @@ class Reminders:
             await self._due.take([prefix], self._parts.clock())
             for id in await self._due.waiting([prefix], self._parts.clock(), longer):
                 if piece := await self._parts.queue.claim(self._parts.clock(), id):
-                    with suppress(ClaimLost):  # the person was erased, or another process was quicker
+                    with suppress(StaleClaim):  # the person was erased, or another process was quicker
                         async with self._parts.queue.working_on(piece):
                             reached += await self._announce(piece)
         return reached

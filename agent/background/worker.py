@@ -20,7 +20,7 @@ from memory.facts.decision_log import decision_run
 from memory.process.breaker import calls_for, retry_at
 from memory.process.spans import unrecorded
 from memory.records import Decision
-from memory.sql.jobs.job import SUSPECT, ClaimLost, Job
+from memory.sql.jobs.job import SUSPECT, Job, StaleClaim
 from memory.sql.messages.summaries import CONSOLIDATE
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Worker:
                         return []
                     with calls_for(job.user_id):
                         return await self._work(job)
-        except ClaimLost as error:
+        except StaleClaim as error:
             log.warning("%s; nothing more of it is written", error)
             return []
         except MemoryFault as error:
@@ -205,7 +205,7 @@ class Worker:
                 if job.kind == CONSOLIDATE:  # its last transaction deletes the job
                     return await self.consolidation.consolidate(job)
                 decisions = await self._dispatch(job)
-        except ClaimLost:
+        except StaleClaim:
             raise
         except Exception as error:
             if until := retry_at(error):  # the job was not attempted

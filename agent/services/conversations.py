@@ -74,7 +74,7 @@ class ConversationService:
 
     async def message(self, id: ShortText, *, user: User) -> Message:
         """Return the user's message with this id, or its first eight characters. Raises NotFound."""
-        return await self.parts.links.as_teller(user, lambda one: self.parts.transcript.own(id, one))
+        return await self.parts.links.as_teller(user, lambda one: self.parts.transcript.find_message(id, one))
 
     async def forget(self, id: ShortText, *, user: User) -> Forgotten:
         """Forget one of the user's messages, the reply to it, and the memories that rest on no other message.

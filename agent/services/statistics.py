@@ -14,7 +14,7 @@ from memory.sql.engine import Database
 from memory.sql.jobs.queue import JobQueue
 from memory.sql.memories.replacements import is_active, unexpired
 from memory.sql.memories.store import MemoryStore
-from memory.sql.messages.message_rows import kept
+from memory.sql.messages.message_rows import is_visible
 from memory.sql.messages.transcript import Transcript
 from memory.sql.tables import (
     erasures,
@@ -129,7 +129,7 @@ class StatisticsService:
     async def people(self) -> list[PersonFigures]:
         """Return everybody with stored data, ordered by id."""
         spoke = select(messages.c.user_id, func.count(), func.max(messages.c.sent_at))
-        spoke = spoke.where(messages.c.role == "user", kept()).group_by(messages.c.user_id)
+        spoke = spoke.where(messages.c.role == "user", is_visible()).group_by(messages.c.user_id)
         held = memories.c.id == memory_owners.c.memory_id, is_active(), unexpired()
         counted = {
             "memories": (memory_owners.c.owner, *held),

@@ -19,7 +19,7 @@ from agent.types.pictures import with_description
 from memory.process.spans import new_id
 from memory.records import ForgetCandidate, Hit, Message
 from memory.sql.jobs.job import Job
-from memory.sql.messages.client_calls import keep_calls
+from memory.sql.messages.client_calls import store_calls
 from memory.sql.messages.message_rows import missing
 from memory.sql.messages.reply_sources import ReplySources
 from memory.sql.rests_on import How
@@ -119,13 +119,13 @@ class AnswerStore:
             place=request.place,
             now=now,
             answering=question,
-            lost=sources.lost(),
+            lost=sources.any_missing(),
         )
         if stored:
             how: How = "followed" if request.occasion else "answered"
             await sources.record(connection, reply.id, question, how)
         if stored and request.client and request.client.after:
-            await keep_calls(connection, question, None)
+            await store_calls(connection, question, None)
         return stored
 
     async def _store_calls(
@@ -137,10 +137,10 @@ class AnswerStore:
     ) -> None:
         """Store the calls that the client has to run and all calls before them, ours included, unless
         anything that they may repeat was forgotten."""
-        client, lost = received.request.client, sources.lost()
+        client, lost = received.request.client, sources.any_missing()
         items = items_as_json().dump_python((*(client.after if client else ()), *calls))
         if not await connection.scalar(select(lost.holds), lost.values):
-            await keep_calls(connection, str(received.id), items, sources.ids)
+            await store_calls(connection, str(received.id), items, sources.ids)
 
 
 async def _describe_pictures(connection: AsyncConnection, id: str, description: str) -> None:

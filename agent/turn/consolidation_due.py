@@ -16,7 +16,7 @@ from memory.people.check_ins import is_wanted_by
 from memory.sql.jobs.job import Job
 from memory.sql.jobs.queue import JobQueue
 from memory.sql.jobs.statements import When, when
-from memory.sql.messages.message_rows import kept
+from memory.sql.messages.message_rows import is_visible
 from memory.sql.messages.summaries import (
     CONSOLIDATE,
     consolidation_subject,
@@ -108,7 +108,7 @@ class ConsolidationDue:
         given = {"conversation": conversation, "owner": owner, "most": most, "enough": enough}
         given |= {"quiet": now + quiet, "fewer": now + max(FEWER, quiet), "long_ago": now - LONGEST}
         return await JobQueue.expect(
-            connection, CONSOLIDATE, payer, payload, now, about=about, due=self._when, given=given
+            connection, CONSOLIDATE, payer, payload, now, about=about, due=self._when, due_values=given
         )
 
     @cached_property
@@ -140,4 +140,4 @@ class ConsolidationDue:
 
 _CONVERSATION: BindParameter[str] = bindparam("conversation")
 _OWNER: BindParameter[str] = bindparam("owner")
-_HEARD = messages.c.conversation_id == _CONVERSATION, heard_by() == _OWNER, kept()
+_HEARD = messages.c.conversation_id == _CONVERSATION, heard_by() == _OWNER, is_visible()

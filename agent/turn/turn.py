@@ -45,7 +45,7 @@ from memory.process.spans import note
 from memory.records import Decision, ForgetCandidate
 from memory.sql.jobs.deliveries import note_origins
 from memory.sql.jobs.job import Job
-from memory.sql.messages.client_calls import kept_calls
+from memory.sql.messages.client_calls import stored_calls
 from tools.context import TurnContext
 from tools.registry import TOOLS
 
@@ -279,7 +279,7 @@ async def _with_our_calls(deps: TurnDependencies, received: ReceivedMessage) -> 
     if (
         client is None
         or not client.after
-        or (kept := await kept_calls(deps.parts.database, str(received.id))) is None
+        or (kept := await stored_calls(deps.parts.database, str(received.id))) is None
     ):
         return received
     after = with_ours(client.after, items_as_json().validate_python(kept.items))

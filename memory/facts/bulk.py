@@ -118,7 +118,7 @@ async def _stored_verbatim(
     writer: FactWriter, connection: AsyncConnection, fact: CandidateFact
 ) -> Decision | None:
     """Decide on a fact that each owner already has in the same words; None if an owner does not."""
-    known = await writer.store.known(connection, fact.origin.owners, fact.key, fact.now)
+    known = await writer.store.comparable_facts(connection, fact.origin.owners, fact.key, fact.now)
     if deciding_owners(fact, fact.still_valid(known.worded_so)):
         return None
     decision, _ = await writer.rows.store_decision(connection, fact, NOT_SEARCHED)

@@ -21,7 +21,7 @@ from memory.sql.hidden import hide, link_is_hidden, parts
 from memory.sql.jobs.queue import JobQueue
 from memory.sql.memories.memory_rows import BY_IDS
 from memory.sql.memories.replacements import NOW, is_active, unexpired
-from memory.sql.messages.message_rows import MESSAGE, kept
+from memory.sql.messages.message_rows import MESSAGE, is_visible
 from memory.sql.messages.message_rows import heard_by as heard_by_owner
 from memory.sql.messages.summaries import CONSOLIDATE, consolidation_subject, heard_by
 from memory.sql.rests_on import let_go, resting_on, stated_in, statements_of
@@ -92,7 +92,7 @@ async def remaining_messages(
     query = (
         select(*MESSAGE)
         .where(messages.c.conversation_id == conversation, heard_by_owner(owner), messages.c.seq <= upto)
-        .where(messages.c.role == "user", kept())
+        .where(messages.c.role == "user", is_visible())
         .order_by(messages.c.seq.desc())
         .limit(limit)
     )

@@ -120,7 +120,7 @@ class SimilarFacts:
         """Read the case: memories in the same words, search results, and memories stored since the search.
         Raises NotFound if the message `stated_in` was erased."""
         owners, now = candidate.origin.owners, candidate.now
-        known = await self.store.known(
+        known = await self.store.comparable_facts(
             connection, owners, candidate.key, now, searched.ids, searched.since, stated_in
         )
         # Only aliases that the audience may read, because it sees the reason.

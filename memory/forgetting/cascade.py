@@ -42,7 +42,7 @@ from memory.sql.hidden import parts
 from memory.sql.memories.memory_rows import fetch
 from memory.sql.memories.replacements import Link, replaced_by, still_replaces
 from memory.sql.memories.store import tellers
-from memory.sql.messages.message_rows import kept
+from memory.sql.messages.message_rows import is_visible
 from memory.sql.rests_on import statements_of
 from memory.sql.tables import (
     active_conversations,
@@ -292,7 +292,7 @@ def stated_only_by(ids: Collection[str], user: str, items: Select[Any]) -> Selec
     id, source, other = items.selected_columns[0], rests_on.c, rests_on.alias("other").c
     stated = select(source.derived_id).where(source.source_id.in_(ids), source.how == "stated")
     by_another = (other.derived_id == id, other.how == "stated", other.source_id.not_in(ids))
-    left = (messages.c.id == other.source_id, messages.c.user_id == user, kept())
+    left = (messages.c.id == other.source_id, messages.c.user_id == user, is_visible())
     return items.where(id.in_(stated), ~exists().where(*by_another, *left))
 
 

@@ -17,7 +17,7 @@ from memory.sql.engine import Database
 from memory.sql.jobs.deliveries import tell_platforms
 from memory.sql.memories.replacements import Link, is_active, unexpired
 from memory.sql.memories.store import MemoryStore
-from memory.sql.messages.message_rows import kept
+from memory.sql.messages.message_rows import is_visible
 from memory.sql.tables import memories, memory_owners, message_origins, messages
 
 Reason = Literal["expired", "unused", "over the cap"]
@@ -86,7 +86,7 @@ class CleanUp:
         if self.limits.messages_for is None:
             return 0
         hidden, now = 0, self.clock()
-        old = select(messages.c.id).where(messages.c.sent_at < now - self.limits.messages_for, kept())
+        old = select(messages.c.id).where(messages.c.sent_at < now - self.limits.messages_for, is_visible())
         while True:
             async with self.database.write() as connection:
                 ids = list(await connection.scalars(old.order_by(messages.c.seq).limit(BATCH)))

@@ -23,7 +23,7 @@ from memory.sql.engine import Database
 from memory.sql.engine.errors import retried
 from memory.sql.hidden import Kind, link_id
 from memory.sql.memories.memory_rows import fetch
-from memory.sql.messages.message_rows import kept
+from memory.sql.messages.message_rows import is_visible
 from memory.sql.tables import memories, messages
 
 
@@ -51,9 +51,10 @@ class Forgetting:
         it. Only the newest replies are compared."""
         async with self.database.read() as connection:
             cascade = await cascade_of(connection, candidate, user, self.clock(), PREVIEWED)
-            said = select(messages.c.text).where(messages.c.id.in_(cascade.messages), kept())
+            said = select(messages.c.text).where(messages.c.id.in_(cascade.messages), is_visible())
             texts = await connection.scalars(said.order_by(messages.c.seq))
-            gone = select(func.count()).where(messages.c.id.in_(cascade.replies - cascade.elsewhere), kept())
+            here = messages.c.id.in_(cascade.replies - cascade.elsewhere)
+            gone = select(func.count()).where(here, is_visible())
             replies = (await connection.execute(gone)).scalar_one()
         return replace(candidate, messages=tuple(texts), replies=replies)
 

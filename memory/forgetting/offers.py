@@ -11,7 +11,7 @@ from memory.forgetting.cascade import Cascade, stated_only_by
 from memory.records import ForgetCandidate, ForgetKind
 from memory.sql.hidden import ENTRY_IS_HIDDEN, ENTRY_IS_WITHDRAWN, TASK_IS_HIDDEN
 from memory.sql.memories.memory_rows import begins
-from memory.sql.messages.message_rows import kept
+from memory.sql.messages.message_rows import is_visible
 from memory.sql.readable import messages_readable
 from memory.sql.tables import context_entries, memories, messages, tasks
 
@@ -35,7 +35,7 @@ async def find_named(
     rows = (await connection.execute(theirs)).all()
     if len(rows) != 1:
         raise NotFound(f"{user} has no {kind} {id!r} to forget; list what there is for its id")
-    asks = select(messages.c.id).where(messages.c.user_id == user, messages.c.role == "user", kept())
+    asks = select(messages.c.id).where(messages.c.user_id == user, messages.c.role == "user", is_visible())
     asking = await connection.scalar(asks.where(begins(messages.c.id, asked_in)))
     return _candidate(kind, rows[0], asking or "")
 
@@ -61,10 +61,10 @@ def _theirs(kind: ForgetKind, user: str, place: Place) -> Select[Any]:
             columns, theirs = (memories.c.id, memories.c.content, memories.c.created_at), true()
         case "message":
             columns = (messages.c.id, messages.c.text, messages.c.sent_at)
-            theirs = and_(messages.c.user_id == user, kept())
+            theirs = and_(messages.c.user_id == user, is_visible())
         case "conversation":
             columns = (messages.c.conversation_id, messages.c.text, messages.c.sent_at)
-            theirs = and_(messages_readable(Audience.of(user)), kept())
+            theirs = and_(messages_readable(Audience.of(user)), is_visible())
         case "task":
             columns = (tasks.c.id, tasks.c.description, tasks.c.created_at)
             here = true() if place.private else tasks.c.place == place.stored

@@ -20,7 +20,7 @@ from memory.sql.hidden import Kind, parts
 from memory.sql.jobs.deliveries import tell_platforms
 from memory.sql.memories.memory_rows import WHOLE_ID
 from memory.sql.memories.replacements import Link, drop_replacements
-from memory.sql.messages.message_rows import kept
+from memory.sql.messages.message_rows import is_visible
 from memory.sql.rests_on import drop_rows, let_go, record_each, resting_on, statements_of
 from memory.sql.tables import (
     context_entries,
@@ -183,8 +183,9 @@ async def pass_to_others(connection: AsyncConnection, id: str, person: str) -> N
         return
     people.sort(key=lambda one: (one.replaced, one.owner))
     heir = people[0].owner.removeprefix("user:") if people else NOBODY
-    told = select(messages).where(messages.c.id.in_(statements_of([id])), messages.c.user_id == heir, kept())
-    evidence = (await connection.execute(told.order_by(messages.c.seq).limit(1))).first()
+    stated = messages.c.id.in_(statements_of([id]))
+    query = select(messages).where(stated, messages.c.user_id == heir, is_visible())
+    evidence = (await connection.execute(query.order_by(messages.c.seq).limit(1))).first()
     keys = [evidence.place] if evidence and evidence.place in places else places
     place = Place.of_key(keys[0]) if keys else PRIVATE
     values = {"user_id": heir, "message_id": evidence.id if evidence else None, "place": str(place)}

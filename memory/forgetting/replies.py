@@ -22,7 +22,7 @@ from memory.facts.compare import normalise
 from memory.index.bm25 import stems
 from memory.process.pace import unhurried
 from memory.sql.hidden import link_is_hidden, parts
-from memory.sql.messages.message_rows import kept
+from memory.sql.messages.message_rows import is_visible
 from memory.sql.messages.speakers import HACHI
 from memory.sql.rests_on import resting_on
 from memory.sql.tables import memories, memory_owners, messages, rests_on, speakers
@@ -233,7 +233,7 @@ class _OthersStatements:
 
     async def _shown(self, reply: str) -> list[str]:
         found = select(rests_on.c.source_id).where(rests_on.c.derived_id == reply, rests_on.c.how == "found")
-        theirs = (messages.c.role == "user", messages.c.user_id != self.person, kept())
+        theirs = (messages.c.role == "user", messages.c.user_id != self.person, is_visible())
         return list(
             await self.connection.scalars(select(messages.c.text).where(messages.c.id.in_(found), *theirs))
         )
@@ -293,7 +293,7 @@ async def replies_shown(
     given: dict[str, set[str]] = {}
     for part in parts({*gone, *replies}):
         found = select(rests_on.c.derived_id).where(rests_on.c.source_id.in_(part), rests_on.c.how == "found")
-        those = select(messages.c.id).where(messages.c.id.in_(found), where, kept())
+        those = select(messages.c.id).where(messages.c.id.in_(found), where, is_visible())
         rests = select(rests_on).where(rests_on.c.derived_id.in_(those), rests_on.c.how == "found")
         for row in await connection.execute(rests):
             given.setdefault(row.derived_id, set()).add(row.source_id)

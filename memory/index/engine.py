@@ -174,7 +174,7 @@ class Engine:
         if one.entry.ends <= now.timestamp():
             expired = one.entry.expired(now.timestamp())
             ids["memory"].update(expired, await self.rows.replaced_by_expired([key], now))
-        for id in await stored_vectors.known(self._database, self._embedder.name, one.lacking):
+        for id in await stored_vectors.embedded(self._database, self._embedder.name, one.lacking):
             ids[one.lacking[id]].add(id)
         forgetful = read.first > one.last + 1 or now < one.at  # the log was cut, or the clock went back
         if forgetful or one.entry.worn or sum(map(len, ids.values())) > MOST_CHANGES:

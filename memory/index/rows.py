@@ -20,7 +20,7 @@ from memory.sql.engine import Database
 from memory.sql.memories.memory_rows import ACTIVE_LINKS, LINKS, UNEXPIRED
 from memory.sql.memories.replacements import NOW, is_active, unexpired
 from memory.sql.messages.lines import Anchor, anchors_of, lines_around, newest_anchors
-from memory.sql.messages.message_rows import REACH, Line, kept
+from memory.sql.messages.message_rows import REACH, Line, is_visible
 from memory.sql.messages.summaries import ActiveConversation, ConversationSummaries
 from memory.sql.tables import active_conversations, memories, memory_owners, messages
 from memory.sql.tables import knowledge_chunks as chunks
@@ -124,7 +124,7 @@ class Rows:
             select(func.count()).select_from(table).where(*shown).scalar_subquery()
             for table, *shown in (
                 (memories, owned, unexpired()),
-                (messages, kept()),
+                (messages, is_visible()),
                 (active_conversations, active_conversations.c.summary != ""),
                 (chunks,),
             )

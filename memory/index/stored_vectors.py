@@ -79,19 +79,19 @@ async def points(
 ) -> tuple[list[Point], Texts]:
     """Return the points of these rows, and the texts that are not embedded yet."""
     texts = texts_of(index_rows)
-    known: dict[tuple[str, str], Any] = {}
+    embedded: dict[tuple[str, str], Any] = {}
     if embedder.name not in QUICK:
-        known |= await stored(database, embedder.name, texts)
+        embedded |= await stored(database, embedder.name, texts)
     else:
         with suppress(EmbedderUnavailable):
-            known |= zip(texts, await embedder.embed(list(texts.values())), strict=True)
+            embedded |= zip(texts, await embedder.embed(list(texts.values())), strict=True)
     made = [
         point._replace(
-            dense=known.get((point.id, "dense")), window_dense=known.get((point.id, "window_dense"))
+            dense=embedded.get((point.id, "dense")), window_dense=embedded.get((point.id, "window_dense"))
         )
         for point, _, _ in index_rows
     ]
-    return made, {key: texts[key] for key in texts if key not in known}
+    return made, {key: texts[key] for key in texts if key not in embedded}
 
 
 async def make(database: Database, embedder: Embedder, texts: Texts) -> None:
@@ -102,7 +102,7 @@ async def make(database: Database, embedder: Embedder, texts: Texts) -> None:
             await store(connection, embedder.name, texts, made)
 
 
-async def known(database: Database, embedder: str, ids: Collection[str]) -> list[str]:
+async def embedded(database: Database, embedder: str, ids: Collection[str]) -> list[str]:
     """Return which of these rows have stored vectors by now."""
     if not ids:
         return []

@@ -25,7 +25,7 @@ from memory.sql.jobs.job import CHECK_IN, Job
 from memory.sql.jobs.queue import JobQueue
 from memory.sql.jobs.statements import claimable
 from memory.sql.memories.replacements import still_replaces
-from memory.sql.messages.message_rows import heard_by, kept
+from memory.sql.messages.message_rows import heard_by, is_visible
 from memory.sql.rests_on import stated_in
 from memory.sql.tables import check_ins, memory_owners, messages, replacements, work
 
@@ -209,7 +209,7 @@ async def _holds(connection: AsyncConnection, user: str, one: CheckIn, now: date
     """Return whether it may still be asked: it is not late, its messages are there as they were said, nothing
     else has taken the place of a fact that they state, and the person has not written since it happened."""
     owner, stated = user_key(user), stated_in(one.messages)
-    there = select(func.count()).where(messages.c.id.in_(one.messages), heard_by(owner), kept())
+    there = select(func.count()).where(messages.c.id.in_(one.messages), heard_by(owner), is_visible())
     pair = replacements.c
     replaced = exists().where(
         pair.old_id == memory_owners.c.memory_id,

@@ -41,9 +41,9 @@ async def record(connection: AsyncConnection, derived: str, sources: Iterable[st
     await record_each(connection, ((derived, source, how) for source in sources))
 
 
-async def record_each(connection: AsyncConnection, found: Iterable[tuple[str, str, How]]) -> None:
+async def record_each(connection: AsyncConnection, links: Iterable[tuple[str, str, How]]) -> None:
     """Store which text rests on which source, and how."""
-    rows = [(derived, source, CODES[how]) for derived, source, how in sorted(found)]
+    rows = [(derived, source, CODES[how]) for derived, source, how in sorted(links)]
     if not rows:
         return
     ids = sorted({id for derived, source, _ in rows for id in (derived, source)})

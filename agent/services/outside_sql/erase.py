@@ -50,7 +50,7 @@ class ErasureOutsideSql:
         return out_of_reach(self.parts.settings)
 
     def _clear_caches(self, found: ErasureProgress) -> None:
-        self.parts.transcript.forget_known()
+        self.parts.transcript.clear_caches()
         self.parts.store.forget_aliases()
         self.parts.figures.forget(found.user)
         _clear_bounded_caches()

@@ -20,7 +20,7 @@ from memory.records import Memory
 from memory.sql.engine import Database
 from memory.sql.hidden import ENTRY_IS_HIDDEN, TASK_IS_HIDDEN, link_is_hidden
 from memory.sql.memories.store import MemoryStore
-from memory.sql.messages.message_rows import kept
+from memory.sql.messages.message_rows import is_visible
 from memory.sql.messages.summaries import outlived
 from memory.sql.readable import messages_readable
 from memory.sql.tables import (
@@ -108,7 +108,7 @@ def _document(now: datetime, user: str, place: str, parts: dict[str, Any]) -> di
 
 async def _messages(database: Database, *said: ColumnElement[bool]) -> list[dict[str, Any]]:
     """Return the messages that are not hidden, in order, each with its user and place."""
-    return await _rows(database, messages, (*_MESSAGE, "user_id", *_TALK), *said, kept(), order="seq")
+    return await _rows(database, messages, (*_MESSAGE, "user_id", *_TALK), *said, is_visible(), order="seq")
 
 
 async def _conversations(database: Database, user: str) -> list[dict[str, Any]]:
@@ -134,7 +134,7 @@ async def _messages_of(database: Database, place: Place, audience: Audience) -> 
 async def _sources(database: Database, audience: Audience) -> dict[str, list[str]]:
     """Return the ids of the messages that stated each memory, by the memory's id."""
     found: dict[str, list[str]] = defaultdict(list)
-    said = select(messages.c.id).where(messages_readable(audience), kept())
+    said = select(messages.c.id).where(messages_readable(audience), is_visible())
     stated = select(rests_on).where(rests_on.c.source_id.in_(said), rests_on.c.how == "stated")
     async for row in unhurried(await database.rows(stated)):
         found[row.derived_id].append(row.source_id)

@@ -17,7 +17,7 @@ from agent.surfaces.bots.platform import IncomingMessage, Unreadable
 from agent.surfaces.bots.streamed_reply import Gone
 from memory.audience import PRIVATE, Place
 from memory.people.due_tasks import Reminder
-from memory.sql.jobs.job import ANSWER, CALL, ClaimLost, Job
+from memory.sql.jobs.job import ANSWER, CALL, Job, StaleClaim
 
 log = logging.getLogger("hachi.bots")
 
@@ -166,7 +166,7 @@ class PlatformJobs:
                 if post and reply and reply.message_id:
                     await pet.conversations.posted(reply.message_id, [post])
                 await queue.done(job)
-        except ClaimLost as error:
+        except StaleClaim as error:
             log.warning("%s", error)
         except Exception as error:
             log.warning("job %s (%s) waits: %s", job.id, job.kind, error)

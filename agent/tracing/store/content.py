@@ -13,7 +13,7 @@ from agent.tracing.serialization import StoredTrace
 from agent.tracing.trace import CALL, TURN
 from memory.audience import user_key
 from memory.sql.hidden import link_is_hidden
-from memory.sql.messages.message_rows import kept
+from memory.sql.messages.message_rows import is_visible
 from memory.sql.tables import (
     memories,
     memory_owners,
@@ -55,7 +55,7 @@ async def not_erased(connection: AsyncConnection, written: Sequence[StoredTrace]
     about = [one.summary for one in written]
     rests_on = [(messages, one.message_id) if one.kind == TURN else (users, one.user) for one in about]
     here: set[str | None] = {None}
-    for table, condition in ((messages, kept()), (users, true())):
+    for table, condition in ((messages, is_visible()), (users, true())):
         if ids := {id for needed, id in rests_on if needed is table and id}:
             there = select(table.c.id).where(table.c.id.in_(ids), condition)
             here |= set(await connection.scalars(there))

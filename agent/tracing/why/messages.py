@@ -17,7 +17,7 @@ from memory.errors import NotFound
 from memory.sql.engine import Database
 from memory.sql.hidden import link_is_hidden
 from memory.sql.jobs.job import MAX_ATTEMPTS
-from memory.sql.messages.message_rows import LINES, kept, to_line
+from memory.sql.messages.message_rows import LINES, is_visible, to_line
 from memory.sql.messages.summaries import CONSOLIDATE, consolidation_subject
 from memory.sql.rests_on import stated_in
 from memory.sql.tables import active_conversations as summaries
@@ -44,7 +44,7 @@ async def explain(database: Database, traces: Traces, asked: Question, wanted: s
 
 
 async def _fitting(database: Database, asked: Question, wanted: str) -> Sequence[Any]:
-    query = LINES.where(messages.c.role == "user", kept(), messages.c.sent_at <= asked.at)
+    query = LINES.where(messages.c.role == "user", is_visible(), messages.c.sent_at <= asked.at)
     if asked.trace and asked.trace.summary.message_id:
         query = query.where(messages.c.id != asked.trace.summary.message_id)
     if asked.user is not None:

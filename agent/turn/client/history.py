@@ -225,7 +225,7 @@ async def _store_answer(
     the text may contain it. Returns whether it was stored."""
     lost = forgotten_since(user, question.sent_at)
     stored = await transcript.append(
-        connection, answer, user=user, place=PRIVATE, now=now, answering=question.id, lost=lost
+        connection, answer, user=user, place=PRIVATE, now=now, answering=question.id, unless=lost
     )
     if stored:
         await record(connection, answer.id, [question.id], "answered")

@@ -44,7 +44,7 @@ Engine = tuple[AsyncEngine, str]
 """The engine, and the database's name for messages."""
 
 
-class NoneLeft(StoreUnavailable):
+class NoFreeConnection(StoreUnavailable):
     """The server has no connection left for us."""
 
 
@@ -60,7 +60,7 @@ class _Queue(AsyncAdaptedQueuePool):
             if now >= self._full_until or now > give_up:
                 try:
                     return super()._do_get()
-                except NoneLeft:
+                except NoFreeConnection:
                     if now > give_up:
                         raise
                     self._full_until = now + FULL_SECONDS
@@ -112,7 +112,7 @@ def _postgresql(url: URL) -> Engine:
                 made.terminate()
                 raise
         except asyncpg.TooManyConnectionsError as error:
-            raise NoneLeft(explain(error, where)) from error
+            raise NoFreeConnection(explain(error, where)) from error
         except (asyncpg.PostgresError, asyncpg.InterfaceError, ValueError) as error:
             raise StoreUnavailable(explain(error, where)) from error
         return made

@@ -122,7 +122,7 @@ class Database:
     ) -> AsyncIterator[AsyncConnection]:
         """Open one transaction, committed if the block ends without an error.
 
-        On PostgreSQL `lock` takes an advisory lock for each name, `shared` or exclusive. Raises ClaimLost if
+        On PostgreSQL `lock` takes an advisory lock for each name, `shared` or exclusive. Raises StaleClaim if
         another process has claimed this task's job.
         """
         self.check_usable()

@@ -21,7 +21,7 @@ from memory.sql.hidden import parts
 from memory.sql.jobs.job import ANSWER, POSTS
 from memory.sql.jobs.queue import JobQueue
 from memory.sql.jobs.statements import when
-from memory.sql.messages.message_rows import kept, missing, to_message
+from memory.sql.messages.message_rows import is_visible, missing, to_message
 from memory.sql.tables import Utc, deliveries, forgettings, hidden, message_origins, messages, rests_on, work
 
 KEPT = timedelta(days=7)
@@ -155,12 +155,13 @@ class Deliveries:
             named = select(made_of).where(
                 message_origins.c.origin.in_(origins), message_origins.c.posted == 0
             )
-            query = select(messages).where(messages.c.id.in_(named), kept()).order_by(messages.c.seq.desc())
-            row = (await connection.execute(query.limit(1))).first()
+            query = select(messages).where(messages.c.id.in_(named), is_visible())
+            row = (await connection.execute(query.order_by(messages.c.seq.desc()).limit(1))).first()
             if row is None:
                 return None
             answered = (rests_on.c.derived_id == messages.c.id, rests_on.c.how == "answered")
-            replies = select(messages).join(rests_on, rests_on.c.source_id == row.id).where(*answered, kept())
+            replies = select(messages).join(rests_on, rests_on.c.source_id == row.id)
+            replies = replies.where(*answered, is_visible())
             reply = (await connection.execute(replies.order_by(messages.c.seq.desc()).limit(1))).first()
             posts = await _origins(connection, reply.id if reply else row.id, posted=True)
             own = await _origins(connection, row.id, posted=False)

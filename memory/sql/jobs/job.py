@@ -27,7 +27,7 @@ CLAIMED_BY_ID = frozenset({REMIND, ANSWER, POSTS, CHECK_IN, CONFIRM, CALL})
 """Kinds that only some processes can handle. Workers do not claim them."""
 
 
-class ClaimLost(Exception):
+class StaleClaim(Exception):
     """Another process has claimed the job; this process must not write its results."""
 
 

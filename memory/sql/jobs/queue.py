@@ -25,7 +25,7 @@ from memory.process.identity import this_process
 from memory.process.spans import new_id
 from memory.sql.engine import Database
 from memory.sql.engine.fence import fenced, lift_fence, unfenced
-from memory.sql.jobs.job import MAX_ATTEMPTS, SUSPECT, ClaimLost, Job, ListedJob, to_job
+from memory.sql.jobs.job import MAX_ATTEMPTS, SUSPECT, Job, ListedJob, StaleClaim, to_job
 from memory.sql.jobs.statements import (
     ADD,
     ADD_CLAIMED,
@@ -134,7 +134,7 @@ class JobQueue:
 
     @asynccontextmanager
     async def working_on(self, job: Job) -> AsyncIterator[None]:
-        """Renew the claim while the block runs. If the claim is lost, writes of this task raise ClaimLost. If
+        """Renew the claim while the block runs. If the claim is lost, writes of this task raise StaleClaim. If
         the block is cancelled, release the job."""
         task = asyncio.current_task()
         assert task
@@ -156,7 +156,7 @@ class JobQueue:
 
     @staticmethod
     async def check(job: Job, connection: AsyncConnection) -> None:
-        """Raise ClaimLost unless the job's claim is unchanged, and lock it until the transaction ends."""
+        """Raise StaleClaim unless the job's claim is unchanged, and lock it until the transaction ends."""
         if job.claim and await connection.scalar(HOLDS, {"job": job.id, "claim": job.claim}) is None:
             raise _taken_over(job)
 
@@ -211,13 +211,13 @@ class JobQueue:
         *,
         about: str,
         due: "When | None" = None,
-        given: Mapping[str, Any] | None = None,
+        due_values: Mapping[str, Any] | None = None,
     ) -> datetime:
         """Reschedule the pending job of this kind and `about` and set its payload, or add one, in the
-        caller's transaction. `due` computes the time from the parameters in `given`; a job that is due stays
+        caller's transaction. `due` computes the time from the parameters in `due_values`; a job that is due stays
         due. Without `due` the job is due now, and a pending one keeps its payload. Returns the due time."""
         statement = NOW_DUE if due is None else due
-        values = {"new_kind": kind, "new_about": about, "new_user_id": user, "now": now, **(given or {})}
+        values = {"new_kind": kind, "new_about": about, "new_user_id": user, "now": now, **(due_values or {})}
         values["new_payload"] = dict(payload)
         at: datetime | None = None
         while at is None:  # the pending job was claimed at the same moment
@@ -264,10 +264,10 @@ class JobQueue:
         waits = work.c.attempts == 0, work.c.claimed_by.is_(None), work.c.due_at > now
         return await self._set(and_(work.c.kind == kind, *waits), due_at=now)
 
-    async def listed(self, *, given_up: bool = False) -> list[ListedJob]:
-        """Return the jobs, oldest first; with `given_up` only those that used up `MAX_ATTEMPTS`."""
+    async def listed(self, *, failed: bool = False) -> list[ListedJob]:
+        """Return the jobs, oldest first; with `failed` only those that used up `MAX_ATTEMPTS`."""
         query = LISTED.order_by(work.c.seq)
-        query = query.where(work.c.attempts >= MAX_ATTEMPTS) if given_up else query
+        query = query.where(work.c.attempts >= MAX_ATTEMPTS) if failed else query
         return [ListedJob(*row) for row in await self._database.rows(query)]
 
     async def named(self, id: str) -> ListedJob:
@@ -296,8 +296,8 @@ class JobQueue:
         return waiting, given_up
 
 
-def _taken_over(job: Job) -> ClaimLost:
-    return ClaimLost(f"work {job.id} ({job.kind}) was taken over while it ran")
+def _taken_over(job: Job) -> StaleClaim:
+    return StaleClaim(f"work {job.id} ({job.kind}) was taken over while it ran")
 
 
 def _new_claim(process: str) -> str:

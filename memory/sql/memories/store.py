@@ -54,7 +54,7 @@ from memory.sql.memories.replacements import (
     replace_same,
     unexpired,
 )
-from memory.sql.messages.message_rows import kept
+from memory.sql.messages.message_rows import is_visible
 from memory.sql.readable import MEMORIES_READABLE, memories_readable
 from memory.sql.tables import (
     changes,
@@ -86,7 +86,7 @@ CACHED_READERS = 10_000
 
 
 @cache
-def _known(*, stated: bool, searched: bool, sqlite: bool) -> Select[Any]:
+def _comparable_facts(*, stated: bool, searched: bool, sqlite: bool) -> Select[Any]:
     """Select the owners' memories in the same words, those with these ids, and with `searched` those that
     changed since the search. With `stated` the message is locked until the transaction ends; there is no
     row if the message is missing, and at least one if it exists. The statement is cached, because
@@ -105,11 +105,11 @@ def _known(*, stated: bool, searched: bool, sqlite: bool) -> Select[Any]:
     if not stated:
         return query.select_from(memories.outerjoin(LINKS, ACTIVE_LINKS)).where(these)
     query = query.select_from(messages.outerjoin(memories, these).outerjoin(LINKS, ACTIVE_LINKS))
-    query = query.where(messages.c.id == bindparam("message"), kept())
+    query = query.where(messages.c.id == bindparam("message"), is_visible())
     return query.with_for_update(read=True, key_share=True, of=messages)
 
 
-class Known(NamedTuple):
+class ComparableFacts(NamedTuple):
     """The memories to compare a new fact with."""
 
     worded_so: dict[str, Memory]
@@ -213,13 +213,13 @@ class MemoryStore:
         async with self.database.read() as connection:
             return await fetch(connection, condition, now, limit)
 
-    async def known_aliases(self, audience: Audience, now: datetime) -> Aliases:
+    async def readable_aliases(self, audience: Audience, now: datetime) -> Aliases:
         """Return the aliases of people that the memories of this audience state. Cached until this
         process writes, and for `ALIASES_FRESH` at most."""
         return await self._read_aliases(self.database.rows, audience.keys, now)
 
     async def aliases(self, connection: AsyncConnection, owners: frozenset[str], now: datetime) -> Aliases:
-        """Return the `known_aliases` of these owners, in the caller's transaction."""
+        """Return the `readable_aliases` of these owners, in the caller's transaction."""
         return await self._read_aliases(connection.execute, owners, now)
 
     async def _read_aliases(
@@ -247,7 +247,7 @@ class MemoryStore:
 
     # Writing, in the caller's transaction: see `memory.facts.writer`.
 
-    async def known(
+    async def comparable_facts(
         self,
         connection: AsyncConnection,
         owners: Collection[str],
@@ -256,14 +256,14 @@ class MemoryStore:
         ids: Collection[str] = (),
         since: Moment | None = None,
         stated_in: str | None = None,
-    ) -> Known:
+    ) -> ComparableFacts:
         """Return the owners' memories in the same words, with these ids, and those changed `since`. Locks
         the message `stated_in` until the transaction ends; raises NotFound if it is missing."""
         given = {"owners": list(owners), "content_key": content_key, "ids": list(ids), "now": now}
         given |= {"message": stated_in} if stated_in else {}
         given |= {"since": since} if since else {}
         sqlite = self.database.sqlite
-        query = _known(stated=stated_in is not None, searched=since is not None, sqlite=sqlite)
+        query = _comparable_facts(stated=stated_in is not None, searched=since is not None, sqlite=sqlite)
         rows = (await connection.execute(query, given)).all()
         if stated_in is not None and not rows:
             raise NotFound(f"the message {stated_in} has been erased")
@@ -271,7 +271,7 @@ class MemoryStore:
         found = {memory.id: memory for memory in with_owners(rows)}
         same = [row for row in rows if row.content_key == content_key and row.owner in owners]
         near = [one for one in found.values() if one.expires_at is None or one.expires_at > now]
-        return Known({row.owner: found[row.id] for row in same}, near)
+        return ComparableFacts({row.owner: found[row.id] for row in same}, near)
 
     async def candidates(
         self, connection: AsyncConnection, ids: Collection[str], owners: Collection[str], now: datetime

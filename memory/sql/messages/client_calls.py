@@ -7,7 +7,7 @@ from sqlalchemy import exists, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.sql.engine import Database
-from memory.sql.messages.message_rows import kept
+from memory.sql.messages.message_rows import is_visible
 from memory.sql.rests_on import let_go, record
 from memory.sql.tables import hidden, messages, rests_on
 
@@ -19,12 +19,12 @@ _REPEATS_HIDDEN = exists().where(
 """True if a source of the message's calls is hidden from its author."""
 
 
-async def keep_calls(
+async def store_calls(
     connection: AsyncConnection, message: str, calls: Any | None, sources: Collection[str] = ()
 ) -> None:
     """Store the calls that a message waits for, and the `sources` they were written from, in the caller's
     transaction. None removes the calls. A forgotten message gets no calls."""
-    waiting = update(messages).where(messages.c.id == message, kept())
+    waiting = update(messages).where(messages.c.id == message, is_visible())
     await connection.execute(waiting.values(client_items=calls))
     await let_go(connection, [message])
     await record(connection, message, sources, "found")
@@ -37,9 +37,9 @@ class WaitingCalls(NamedTuple):
     """The ids of the sources that the calls were written from."""
 
 
-async def kept_calls(database: Database, message: str) -> WaitingCalls | None:
+async def stored_calls(database: Database, message: str) -> WaitingCalls | None:
     """Return the calls that a message waits for. None if it is answered or a source of them is hidden."""
-    where = (messages.c.id == message, messages.c.client_items.is_not(None), kept(), ~_REPEATS_HIDDEN)
+    where = (messages.c.id == message, messages.c.client_items.is_not(None), is_visible(), ~_REPEATS_HIDDEN)
     sources = select(_SOURCE).where(rests_on.c.derived_id == message, rests_on.c.how == "found")
     async with database.read() as connection:
         if (items := await connection.scalar(select(messages.c.client_items).where(*where))) is None:

@@ -7,7 +7,7 @@ from sqlalchemy import func, select
 from memory.audience import Audience, Place
 from memory.records import Conversation
 from memory.sql.engine import Database
-from memory.sql.messages.message_rows import kept
+from memory.sql.messages.message_rows import is_visible
 from memory.sql.messages.summaries import ConversationSummaries
 from memory.sql.messages.transcript import position_of
 from memory.sql.readable import messages_readable
@@ -35,7 +35,7 @@ async def conversations_of(
     counted = select(
         this.conversation_id, func.count().label("many"), first.label("first"), last.label("last")
     )
-    counted = counted.where(messages_readable(audience), kept()).group_by(this.conversation_id)
+    counted = counted.where(messages_readable(audience), is_visible()).group_by(this.conversation_id)
     counted = counted.where(this.conversation_id == id) if id is not None else counted
     if before is not None:
         counted = counted.having(last < await position_of(database, before, audience))

@@ -11,7 +11,7 @@ from sqlalchemy import bindparam, or_, select, text
 from memory.audience import user_key
 from memory.sql.engine import Database
 from memory.sql.hidden import WITHDRAWN
-from memory.sql.messages.message_rows import REACH, Line, kept, to_line
+from memory.sql.messages.message_rows import REACH, Line, is_visible, to_line
 from memory.sql.tables import messages
 
 APART = 64
@@ -42,7 +42,7 @@ _NEWEST = {
         (messages.c.user_id if private else messages.c.place) == bindparam("whose"),
         or_(messages.c.place == "", messages.c.role == "user") if private else ~WITHDRAWN,
         messages.c.seq < bindparam("before"),
-        kept(),
+        is_visible(),
     )
     .order_by(messages.c.seq.desc())
     .limit(bindparam("most"))

@@ -44,13 +44,13 @@ LINES = select(messages, WITHDRAWN.label("withdrawn"))
 """The columns that `to_line` needs."""
 
 
-def kept() -> ColumnElement[bool]:
+def is_visible() -> ColumnElement[bool]:
     """Match messages that are not hidden."""
     return ~MESSAGE_IS_HIDDEN
 
 
 BY_IDS = select(*MESSAGE, messages.c.seq).where(
-    messages.c.id.in_(bindparam("ids", expanding=True)), kept(), MESSAGES_READABLE
+    messages.c.id.in_(bindparam("ids", expanding=True)), is_visible(), MESSAGES_READABLE
 )
 _reply = messages.alias("reply")
 _answer = select(_reply.c.id).where(
@@ -63,7 +63,7 @@ IN_PROMPT = exists().where(rests_on.c.derived_id == _newest_answer, rests_on.c.s
 """True for messages that were in the prompt of the conversation's newest reply, or in its search results."""
 LAST = (
     select(messages, IN_PROMPT.label("in_prompt"))
-    .where(messages.c.conversation_id == bindparam("conversation"), kept(), MESSAGES_READABLE)
+    .where(messages.c.conversation_id == bindparam("conversation"), is_visible(), MESSAGES_READABLE)
     .order_by(messages.c.seq.desc())
     .limit(bindparam("most"))
 )
@@ -82,7 +82,7 @@ AROUND = (
         _hit.c.place == func.coalesce(messages.c.place, ""),
         messages.c.seq >= func.coalesce(_first.scalar_subquery(), 0),
         messages.c.seq <= func.coalesce(_last.scalar_subquery(), 2**62),
-        kept(),
+        is_visible(),
         MESSAGES_READABLE,
     )
     .order_by(_hit.c.seq, messages.c.seq)
@@ -108,7 +108,7 @@ async def missing(connection: AsyncConnection, ids: Collection[str], owner: str 
     messages."""
     if not ids:
         return set()
-    there = select(messages.c.id).where(messages.c.id.in_(ids), kept())
+    there = select(messages.c.id).where(messages.c.id.in_(ids), is_visible())
     there = there if owner is None else there.where(heard_by(owner))
     rows = await connection.execute(there.with_for_update(read=True, key_share=True))
     return set(ids) - set(rows.scalars())
@@ -141,7 +141,7 @@ _summed_up = select(active_conversations.c.covered).where(
 _since = func.coalesce(bindparam("after", type_=messages.c.seq.type), _summed_up.scalar_subquery(), 0)
 FOLLOWING = {
     private: LINES.where(messages.c.conversation_id == bindparam("conversation"), messages.c.seq > _since)
-    .where(heard(bindparam("by"), private=private), kept())
+    .where(heard(bindparam("by"), private=private), is_visible())
     .order_by(messages.c.seq.desc())
     .limit(bindparam("most"))
     for private in (True, False)

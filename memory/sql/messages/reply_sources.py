@@ -11,7 +11,7 @@ from memory.audience import GLOBAL, Audience, Place, user_key
 from memory.records import Message
 from memory.sql.engine import Database
 from memory.sql.hidden import TASK_IS_HIDDEN, link_is_hidden, parts
-from memory.sql.messages.message_rows import Condition, kept
+from memory.sql.messages.message_rows import Condition, is_visible
 from memory.sql.readable import MESSAGES_READABLE, people_and_places
 from memory.sql.rests_on import How, record, record_each
 from memory.sql.tables import active_conversations, memory_owners, messages, rests_on, tasks
@@ -21,11 +21,11 @@ from memory.sql.tables import active_conversations, memory_owners, messages, res
 class ReplySources:
     shown: frozenset[str]
     """The ids of the messages, memories, summaries and tasks in the prompt."""
-    told_in: frozenset[str]
+    profile_messages: frozenset[str]
     """The ids of the messages that the profile rests on, without those hidden when it was read."""
     audience: Audience
     """The readers of the reply."""
-    found: frozenset[str] = frozenset()
+    search_hits: frozenset[str] = frozenset()
     """The ids that searches returned."""
     expired: Mapping[str, str] = field(default_factory=dict)
     """Sources that expired since, by memory id, each with the message that stated it: the reply rests on
@@ -33,7 +33,9 @@ class ReplySources:
 
     @property
     def ids(self) -> frozenset[str]:
-        return (self.shown | self.told_in | self.found) - self.expired.keys() | {*self.expired.values()}
+        return (self.shown | self.profile_messages | self.search_hits) - self.expired.keys() | {
+            *self.expired.values()
+        }
 
     async def record(
         self, connection: AsyncConnection, reply: str, answering: str, how: How = "answered"
@@ -42,20 +44,20 @@ class ReplySources:
         shown: set[tuple[str, str, How]] = {(reply, id, "found") for id in self.ids}
         await record_each(connection, {(reply, answering, how), *shown})
 
-    def lost(self) -> Condition:
+    def any_missing(self) -> Condition:
         """Match if a source has been deleted, hidden or withdrawn since. A superseded one still counts."""
         people, places = people_and_places(self.audience)
         values: dict[str, Any] = {"sources": list(self.ids), "how_many": len(self.ids)}
         values |= {"readers": list(self.audience.keys), "people": people, "places": places}
-        return Condition(_LOST, values)
+        return Condition(_ANY_MISSING, values)
 
 
-def _lost() -> ColumnElement[bool]:
+def _any_missing() -> ColumnElement[bool]:
     sources: BindParameter[str] = bindparam("sources", expanding=True)
     active, link = active_conversations.c, memory_owners.c
     read = link.owner.in_(bindparam("readers", expanding=True))
     standing = union(
-        select(messages.c.id).where(messages.c.id.in_(sources), kept(), MESSAGES_READABLE),
+        select(messages.c.id).where(messages.c.id.in_(sources), is_visible(), MESSAGES_READABLE),
         select(link.memory_id).where(link.memory_id.in_(sources), read, ~link_is_hidden()),
         select(active.id).where(active.id.in_(sources)),
         select(tasks.c.id).where(tasks.c.id.in_(sources), ~TASK_IS_HIDDEN),
@@ -63,7 +65,7 @@ def _lost() -> ColumnElement[bool]:
     return select(func.count()).select_from(standing).scalar_subquery() < bindparam("how_many")
 
 
-_LOST = _lost()
+_ANY_MISSING = _any_missing()
 """Built once: building it takes longer than running it."""
 
 

@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import Audience, Place, user_key
 from memory.process.spans import new_id
 from memory.sql.engine import Database
-from memory.sql.messages.message_rows import kept
+from memory.sql.messages.message_rows import is_visible
 from memory.sql.tables import Utc, memories, messages, rests_on
 from memory.sql.tables import active_conversations as table
 
@@ -203,7 +203,7 @@ _GOES_ON = exists().where(
     messages.c.conversation_id == bindparam("conversation"),
     heard_by() == bindparam("of"),
     messages.c.seq > bindparam("upto"),
-    kept(),
+    is_visible(),
 )
 _OF_IDS = select(table).where(table.c.id.in_(bindparam("ids", expanding=True)))
 _BY_IDS = _OF_IDS.where(

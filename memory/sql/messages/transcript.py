@@ -41,7 +41,7 @@ from memory.sql.messages.message_rows import (
     Condition,
     Line,
     heard_by,
-    kept,
+    is_visible,
     to_line,
     to_message,
 )
@@ -61,7 +61,7 @@ from memory.text import without_links
 
 _hides = hidden.join(forgettings, forgettings.c.id == hidden.c.forgetting_id)
 _this = (hidden.c.row_id == messages.c.id, hidden.c.kind == "message")
-_REPLACED = (~kept()).label("replaced")
+_REPLACED = (~is_visible()).label("replaced")
 _ON_A_BRANCH = ~exists().select_from(_hides).where(*_this, forgettings.c.why != "edited")
 """True for messages that are visible, or hidden only by a client's edit of its history."""
 
@@ -78,7 +78,7 @@ def after_a_cut(limit: int) -> int:
 class Transcript:
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._known: set[tuple[str, ...]] = set()
+        self._stored_keys: set[tuple[str, ...]] = set()
         """Keys of users, conversations and speakers that the database already has."""
         self.speakers = Speakers(database)
 
@@ -91,11 +91,11 @@ class Transcript:
         place: Place,
         now: datetime,
         answering: str | None = None,
-        lost: Condition | None = None,
+        unless: Condition | None = None,
     ) -> Message | None:
         """Write a message in the caller's transaction, with its conversation, user and speaker if they
         are new. Writes nothing and returns None if a message with this id exists, if the message that it
-        is `answering` is deleted or hidden, or if `lost` is true. Locks the answered message until the
+        is `answering` is deleted or hidden, or if `unless` is true. Locks the answered message until the
         transaction ends."""
         key = "" if place.private else place.key
         conversation = {
@@ -110,9 +110,9 @@ class Transcript:
         if answering is None:
             statement = self._insert(messages).returning(messages.c.id)
         else:
-            statement = _answer(lost and lost.holds)
+            statement = _answer(unless and unless.holds)
             values = {f"new_{name}": value for name, value in values.items()}
-            values |= {"answering": answering, **(lost.values if lost else {})}
+            values |= {"answering": answering, **(unless.values if unless else {})}
         row = (await connection.execute(statement, values)).first()
         if row is None:
             return None
@@ -125,7 +125,7 @@ class Transcript:
         new = []
         for table, values in rows:
             known = (table.name, *(str(values[column.name]) for column in table.primary_key))
-            if known not in self._known:
+            if known not in self._stored_keys:
                 await connection.execute(self._insert(table), values)
                 new.append(known)
         if new:
@@ -133,9 +133,9 @@ class Transcript:
         return message
 
     def _remember(self, written: Iterable[tuple[str, ...]]) -> None:
-        if len(self._known) >= MOST_KNOWN:
-            self._known.clear()
-        self._known.update(written)
+        if len(self._stored_keys) >= MOST_KNOWN:
+            self._stored_keys.clear()
+        self._stored_keys.update(written)
         self.speakers.new_author()
 
     def _insert(self, table: Table) -> Insert:
@@ -159,7 +159,7 @@ class Transcript:
         rows = [
             {"owner": owner, "author": name} for owner in sorted({*owners_of(user, place), user_key(user)})
         ]
-        if not self._known.issuperset((speakers.name, *row.values()) for row in rows):
+        if not self._stored_keys.issuperset((speakers.name, *row.values()) for row in rows):
             async with self._database.write() as connection:
                 await connection.execute(self._insert(speakers), rows)
 
@@ -218,7 +218,7 @@ class Transcript:
         """Return the messages this audience may read, newest first. `conversation` selects one
         conversation; `before`, the id of a message, selects older ones. Raises NotFound if the audience
         may not read the message `before`."""
-        query = select(messages).where(messages_readable(audience), kept())
+        query = select(messages).where(messages_readable(audience), is_visible())
         if conversation is not None:
             query = query.where(messages.c.conversation_id == conversation)
         if before is not None:
@@ -226,12 +226,12 @@ class Transcript:
         rows = await self._database.rows(query.order_by(messages.c.seq.desc()).limit(limit))
         return await self._named_as_now(rows, audience)
 
-    async def own(self, id: str, user: str) -> Message:
+    async def find_message(self, id: str, user: str) -> Message:
         """Return the person's message with this id, or prefix of eight characters. Raises NotFound."""
         mine = select(*MESSAGE).where(
             begins(messages.c.id, id), messages.c.user_id == user, messages.c.role == "user"
         )
-        rows = await self._database.rows(mine.where(kept()).limit(2))
+        rows = await self._database.rows(mine.where(is_visible()).limit(2))
         if len(rows) != 1:
             raise NotFound(f"no message {id!r} of {user}'s; `hachi messages list` shows the ids")
         return to_message(rows[0])
@@ -247,7 +247,7 @@ class Transcript:
         query = (
             select(messages.c.id)
             .where(messages.c.conversation_id == conversation, messages.c.user_id == user)
-            .where(messages.c.client_items.is_not(None), messages.c.text == text, kept())
+            .where(messages.c.client_items.is_not(None), messages.c.text == text, is_visible())
             .order_by(messages.c.seq.desc())
             .limit(1)
         )
@@ -259,7 +259,7 @@ class Transcript:
         query = (
             select(messages.c.id, messages.c.user_id)
             .join(message_origins, message_origins.c.message_id == messages.c.id)
-            .where(message_origins.c.origin == origin, kept())
+            .where(message_origins.c.origin == origin, is_visible())
             .where(or_(message_origins.c.posted == 0, messages.c.role == "assistant"))
         )
         rows = await self._database.rows(query)
@@ -283,7 +283,7 @@ class Transcript:
             select(messages.c.id)
             .join(message_origins, message_origins.c.message_id == messages.c.id)
             .where(message_origins.c.origin.in_(origins), message_origins.c.posted == 0)
-            .where(messages.c.text == text, kept(), ~answered)
+            .where(messages.c.text == text, is_visible(), ~answered)
         )
         return next((row.id for row in await self._database.rows(query)), None)
 
@@ -303,7 +303,7 @@ class Transcript:
         """Return those of these messages that `owner` may read, in order."""
         if not ids:
             return []
-        query = LINES.where(messages.c.id.in_(ids), heard_by(owner), kept()).order_by(messages.c.seq)
+        query = LINES.where(messages.c.id.in_(ids), heard_by(owner), is_visible()).order_by(messages.c.seq)
         return [to_line(row) for row in await self._database.rows(query)]
 
     async def newest(
@@ -317,7 +317,7 @@ class Transcript:
     ) -> list[Message]:
         """Return people's messages, not replies, newest first, sent at `since` or later and before
         `until`."""
-        query = select(messages).where(messages_readable(audience), messages.c.role == "user", kept())
+        query = select(messages).where(messages_readable(audience), messages.c.role == "user", is_visible())
         query = query.where(messages.c.sent_at >= since) if since else query
         query = query.where(messages.c.sent_at < until) if until else query
         query = query.where(messages.c.id.not_in(exclude)) if exclude else query
@@ -357,9 +357,9 @@ class Transcript:
         )
         return {row.id for row in await self._database.rows(query)}
 
-    def forget_known(self) -> None:
+    def clear_caches(self) -> None:
         """Empty the caches, after an erasure."""
-        self._known.clear()
+        self._stored_keys.clear()
         self.speakers.clear()
 
     async def written_since(self, user: str, moment: datetime) -> int:
@@ -385,15 +385,15 @@ def _is_signed(row: Any) -> bool:
 
 
 @cache
-def _answer(lost: ColumnElement[bool] | None) -> Executable:
+def _answer(unless: ColumnElement[bool] | None) -> Executable:
     """Return an INSERT that does nothing if the row exists, or if the message `answering` is missing. It
     is cached, because building it takes longer than running it."""
     names = (*(column.name for column in MESSAGE), "user_id", "place")
     row: dict[str, ColumnElement[Any]] = {
         name: bindparam(f"new_{name}", type_=messages.c[name].type) for name in names
     }
-    there = select(*row.values()).where(messages.c.id == bindparam("answering"), kept())
-    there = there if lost is None else there.where(~lost)
+    there = select(*row.values()).where(messages.c.id == bindparam("answering"), is_visible())
+    there = there if unless is None else there.where(~unless)
     there = there.with_for_update(read=True, key_share=True, of=messages)
     new = insert(messages).from_select(list(row), there)
     return new.on_conflict_do_nothing().returning(messages.c.id)

@@ -42,9 +42,9 @@ async def test_imported_conversations_are_learned_from_oldest_first(open_pet):
     assert cost.model == "AnsweringModel"
     read: list[int] = []
     part = await pet.learn(user="ana", calls=2, progress=read.append)
-    assert (part.conversations, part.calls, sum(read), part.left.messages) == (0, 2, 48, 86)
+    assert (part.conversations, part.calls, sum(read), part.remaining.messages) == (0, 2, 48, 86)
     whole = await pet.learn(user="ana", calls=50, progress=read.append)
-    assert (whole.conversations, whole.calls, sum(read), whole.left.messages) == (2, 5, 134, 0)
+    assert (whole.conversations, whole.calls, sum(read), whole.remaining.messages) == (2, 5, 134, 0)
 
     places = ["Lyon" if "In Lyon" in asked else "Rome" for asked in model.asked]
     assert places == ["Lyon"] * 6 + ["Rome"]
@@ -67,7 +67,7 @@ async def test_a_conversation_about_which_no_answer_can_be_read_is_left_and_the_
 
     learned = await pet.learn(user="ana", calls=3)
 
-    assert (learned.conversations, learned.calls, learned.left.messages) == (1, 3, 4)
+    assert (learned.conversations, learned.calls, learned.remaining.messages) == (1, 3, 4)
     assert [fact.content for fact in await pet.memories.list(user="ana")] == ["Ana watches birds in Rome"]
 
 

@@ -107,7 +107,7 @@ async def costs(stack: Stack, facts: list[str]) -> dict[str, int]:
         async with stack.database.write() as connection:
             condition = forgotten_since("anna", now)
             given: dict[str, Any] = {"user": "anna", "place": PRIVATE, "now": now, "answering": question}
-            assert await stack.transcript.append(connection, reply, **given, lost=condition)
+            assert await stack.transcript.append(connection, reply, **given, unless=condition)
             await note_answer(connection, reply, "anna", PRIVATE)
             await record_each(connection, [(reply.id, id, "found") for id in facts[-10:]])
 

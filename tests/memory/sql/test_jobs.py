@@ -10,7 +10,7 @@ from sqlalchemy import insert, update
 
 from memory.forgetting.purge import drop_jobs
 from memory.process.spans import new_id
-from memory.sql.jobs.job import MAX_ATTEMPTS, REMIND, ClaimLost, Job
+from memory.sql.jobs.job import MAX_ATTEMPTS, REMIND, Job, StaleClaim
 from memory.sql.jobs.queue import JobQueue
 from memory.sql.tables import work
 from tests.memory.conftest import Stack
@@ -102,7 +102,7 @@ async def test_what_is_written_for_a_job_is_written_only_under_its_claim(stack: 
     [theirs] = await other.claim_due(stack.clock.now, 1)
     assert theirs == job
 
-    with pytest.raises(ClaimLost):
+    with pytest.raises(StaleClaim):
         async with stack.queue.working_on(job):
             await stack.remember("Anna sings")
     await stack.queue.failed(job, "it was stopped", stack.clock.now)
@@ -132,7 +132,7 @@ async def test_what_fails_is_tried_again_later_each_time_and_then_given_up(stack
     assert await stack.queue.counts() == (2, 1)
     states = [job.state for job in await stack.queue.listed()]
     assert states == ["given up", "running", "waiting"]
-    [given_up] = await stack.queue.listed(given_up=True)
+    [given_up] = await stack.queue.listed(failed=True)
     assert (given_up.id, given_up.last_error[:8]) == (stuck, "it broke")
     assert await stack.queue.named(stuck[:8]) == given_up
     assert await stack.queue.retry([stuck, running.id], stack.clock.now) == 1, "not one that runs"
@@ -225,7 +225,7 @@ async def test_work_that_another_process_has_claimed_meanwhile_ends(
             await claimed_elsewhere(stack, job.id)
             await asyncio.Event().wait()
 
-    with pytest.raises(ClaimLost, match="was taken over while it ran"):
+    with pytest.raises(StaleClaim, match="was taken over while it ran"):
         await work()
     assert (await stack.queue.listed())[0].state == "running", "it is still theirs"
 

@@ -64,7 +64,9 @@ async def test_a_fact_is_compared_with_what_is_named_and_what_has_changed_since(
 ) -> None:
     async def near(since: Moment | None, *ids: str) -> set[str]:
         async with stack.database.write() as connection:
-            found = await stack.store.known(connection, ["user:anna"], "", stack.clock.now, ids, since)
+            found = await stack.store.comparable_facts(
+                connection, ["user:anna"], "", stack.clock.now, ids, since
+            )
         return {memory.content for memory in found.near}
 
     named, other = await keep(stack, "named"), await keep(stack, "other")

@@ -23,23 +23,25 @@ ACME = Place.parse("acme")
 async def stored(
     stack: Stack,
     *ids: str,
-    told_in: frozenset[str] = frozenset(),
+    profile_messages: frozenset[str] = frozenset(),
     expired: Mapping[str, str] = MappingProxyType({}),
 ) -> bool:
     """Whether a reply to Ben in acme is stored that was written from these ids."""
     asked = await stack.receive("and now?", "ben", "acme")
-    sources = ReplySources(frozenset(ids), told_in, Audience.of("ben", ACME), expired=expired)
+    sources = ReplySources(frozenset(ids), profile_messages, Audience.of("ben", ACME), expired=expired)
     stack.clock.advance(seconds=1)
     reply = Message(str(uuid4()), "place:acme", "assistant", "hachi", "So it is.", stack.clock.now)
     given = {"user": "ben", "place": ACME, "now": stack.clock.now, "answering": asked}
     async with stack.database.write(lock=[ACME.key], shared=True) as connection:
-        written = await stack.transcript.append(connection, reply, lost=sources.lost(), **given)
+        written = await stack.transcript.append(connection, reply, unless=sources.any_missing(), **given)
         if written is None:
             return False
         await sources.record(connection, reply.id, asked)
     found = select(rests_on.c.source_id).where(rests_on.c.derived_id == reply.id, rests_on.c.how == "found")
     async with stack.database.read() as connection:
-        assert set(await connection.scalars(found)) == {*ids, *told_in} - expired.keys() | {*expired.values()}
+        assert set(await connection.scalars(found)) == {*ids, *profile_messages} - expired.keys() | {
+            *expired.values()
+        }
     return True
 
 
@@ -51,7 +53,7 @@ async def test_a_reply_is_stored_while_all_that_it_was_written_from_is_there(sta
     summary = await stack.summarise("Anna moved.", "anna", "acme")
     task = await stack.tasks.update("ben", "call Anna", now=stack.clock.now, place=ACME)
     ids = (message, str(paris.id), str(lyon.id), summary, task.task.id)
-    assert await stored(stack, *ids, told_in=frozenset({message}))
+    assert await stored(stack, *ids, profile_messages=frozenset({message}))
     assert await stored(stack)
 
 
@@ -70,7 +72,7 @@ async def test_a_reply_is_lost_with_any_of_its_sources(stack: Stack) -> None:
         await connection.execute(update(active_conversations).values(id=str(uuid4())))
     assert not await stored(stack, message)
     assert not await stored(stack, summary)
-    assert not await stored(stack, told_in=frozenset({message}))
+    assert not await stored(stack, profile_messages=frozenset({message}))
     assert await stored(stack, str(paris.id))
     async with stack.database.write() as connection:
         link = entries.link_id(str(paris.id), ACME.key)

@@ -176,7 +176,7 @@ async def list_jobs(
 ) -> Output:
     """List the jobs that are not done, oldest first."""
     empty = "no work is given up" if given_up else "no work is waiting"
-    return table_of(await pet.components.queue.listed(given_up=given_up), JOBS, empty=empty)
+    return table_of(await pet.components.queue.listed(failed=given_up), JOBS, empty=empty)
 
 
 @jobs.command()
@@ -193,7 +193,7 @@ async def retry(
     """Make jobs due now, and reset their failures. A running Hachi starts them within seconds; else the next
     one does."""
     work, now = pet.components.queue, pet.clock()
-    chosen = [await work.named(id)] if id else await work.listed(given_up=True)
+    chosen = [await work.named(id)] if id else await work.listed(failed=True)
     done = await work.retry([job.id for job in chosen], now)
     return Output({"due": done}, lambda: say(f"{done} {'job is' if done == 1 else 'jobs are'} due now"))
 

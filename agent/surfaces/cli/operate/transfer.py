@@ -121,9 +121,8 @@ async def _learn(pet: "Companion", user: str, calls: int | None, yes: bool) -> N
             user=user, calls=calls or 2 * cost.calls, progress=lambda read: bar.advance(task, read)
         )
     used = f"{done.usage.input:,} tokens read and {done.usage.output:,} written"
-    left = (
-        f"; {done.left.messages} messages are left, import again with --learn" if done.left.messages else ""
-    )
+    rest = done.remaining.messages
+    left = f"; {rest} messages are left, import again with --learn" if rest else ""
     say(f"{done.facts} facts were learned in {done.calls} calls, {used}{left}")
 
 

@@ -32,7 +32,7 @@ from agent.surfaces.http.routes import api_routes
 from agent.turn.client.alignment import branch_of
 from agent.turn.client.our_calls import without_ours
 from agent.types.client import CallItem, Item, MessageItem, ResultItem, items_as_json
-from memory.sql.messages.client_calls import kept_calls
+from memory.sql.messages.client_calls import stored_calls
 
 router = api_routes(tag="chat", any_query=True)
 
@@ -177,7 +177,7 @@ async def _before(pet: Companion, response: str, user: str | None) -> tuple[str,
     if sent is None or not (said := branch_of(stored, sent.id)):
         message = "previous_response_id: there is no such response of this person"
         raise ApiError(400, "previous_response_not_found", message)
-    kept = await kept_calls(pet.components.database, sent.id)
+    kept = await stored_calls(pet.components.database, sent.id)
     calls = without_ours(items_as_json().validate_python(kept.items)) if kept else []
     items = [*(MessageItem(one.role, one.text) for one in said), *calls]
     return sent.conversation_id, [_input_item(item) for item in items]
