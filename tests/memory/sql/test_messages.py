@@ -109,7 +109,7 @@ async def test_only_so_many_names_and_keys_are_kept_in_memory(
         assert f"user {n}" in await speakers.authors(there("acme", f"user {n}"))
         assert await speakers.label(f"user {n}", f"user {n}", Place.parse("acme")) == f"user {n}"
         assert max(len(speakers._authors), len(speakers._bearers)) <= 2
-        assert len(stack.transcript._known) <= 8
+        assert len(stack.transcript._stored_keys) <= 8
 
 
 async def following(stack: Stack, owner: str, seq: int, limit: int, most: int) -> tuple[list[str], list[int]]:
