@@ -1,1 +1,1 @@
-"""Finding facts and messages: recall, ranking, and the explanation of both."""
+"""Recall facts and messages: search, ranking, and the explanation of both."""
