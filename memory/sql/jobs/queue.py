@@ -134,8 +134,8 @@ class JobQueue:
 
     @asynccontextmanager
     async def working_on(self, job: Job) -> AsyncIterator[None]:
-        """Renew the claim while the block runs. If the claim is lost, writes of this task raise StaleClaim. If
-        the block is cancelled, release the job."""
+        """Renew the claim while the block runs. If the claim is lost, writes of this task raise StaleClaim.
+        If the block is cancelled, release the job."""
         task = asyncio.current_task()
         assert task
         renewing = asyncio.create_task(self._renew(job, task), name="hachi claim")
@@ -214,8 +214,9 @@ class JobQueue:
         due_values: Mapping[str, Any] | None = None,
     ) -> datetime:
         """Reschedule the pending job of this kind and `about` and set its payload, or add one, in the
-        caller's transaction. `due` computes the time from the parameters in `due_values`; a job that is due stays
-        due. Without `due` the job is due now, and a pending one keeps its payload. Returns the due time."""
+        caller's transaction. `due` computes the time from the parameters in `due_values`; a job that is due
+        stays due. Without `due` the job is due now, and a pending one keeps its payload. Returns the due
+        time."""
         statement = NOW_DUE if due is None else due
         values = {"new_kind": kind, "new_about": about, "new_user_id": user, "now": now, **(due_values or {})}
         values["new_payload"] = dict(payload)
