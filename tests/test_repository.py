@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
@@ -331,3 +332,81 @@ def test_a_package_that_outgrows_its_budget_of_lines_is_named(tmp_path: Path) ->
     assert over_budget(tmp_path, {"big": 3}) == []
     [line] = over_budget(tmp_path, {"big": 2})
     assert "big has 3 lines and may have 2" in line
+
+
+BANNED = {
+    *"found told given said one own known held lost seen alone plain kept left".split(),
+    *"scene upkeep extraction draft taken".split(),
+}
+"""Words that name nothing: docs/architecture.md, "Words"."""
+NAMED_SO = {
+    "said_at": "an argument of the API, a column and a key of JSON",
+    "known": "`PromptContext` and `Person` in traces",
+    "found": "`Reply`, and what a job of an answer's memories and a case in a trace hold",
+    "said": "`Summary` and `Provenance`, in lists of traces and in cases",
+    "seen": "a key of the model's answer",
+    "draft": "`Case`, in traces",
+    "kept": "a key of the receipt of a forgetting",
+    "left": "a key of the receipts of erasing and of learning",
+    "left_alone": "a key of /readyz",
+    "given_up": "an option of `hachi jobs list`",
+    "told_by": "a key of what MCP answers",
+    "also_known_as": "a key of what MCP answers",
+    "not_found": "the words of HTTP",
+    "NotFound": "the words of HTTP",
+    "is_plain_text": "a method that the Agents SDK calls",
+    "plain_text": "a type of files",
+    "one_line": "text on one line",
+    "upkeep": "a former name that is still read",
+    "upkeep_model": "a former name that is still read",
+}
+"""Public names that have such a word all the same, and why."""
+
+
+def public_names(tree: ast.AST) -> Iterator[str]:
+    """Yield the public functions and classes, their arguments and fields."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name[0] != "_":
+            yield node.name
+            if isinstance(node, ast.ClassDef):
+                yield from public_names(node)
+            else:
+                yield from (each.arg for each in (*node.args.args, *node.args.kwonlyargs))
+        elif (
+            isinstance(node, ast.AnnAssign)
+            and isinstance(node.target, ast.Name)
+            and isinstance(tree, ast.ClassDef)
+        ):
+            yield node.target.id
+
+
+def badly_named(source: str) -> list[str]:
+    """Return the public names with a banned word."""
+    return [
+        name
+        for name in public_names(ast.parse(source))
+        if name[0] != "_" and {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)} & BANNED
+    ]
+
+
+def test_public_names_are_words_of_the_glossary() -> None:
+    packages = ("hachi/", "agent/", "memory/", "tools/", "prompts/")
+    sources = {
+        name: text for name, text in texts().items() if name.startswith(packages) and name.endswith(".py")
+    }
+    named = {
+        f"{file}: {name}"
+        for file, text in sources.items()
+        for name in badly_named(text)
+        if name not in NAMED_SO
+    }
+    assert named == set()
+    assert len(BANNED) <= 25
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["class Found: ...", "def lost_value(): ...", "def show(given): ...", "class Hit:\n    seen: bool"],
+)
+def test_such_a_name_would_be_noticed(source: str) -> None:
+    assert badly_named(source)

@@ -119,7 +119,7 @@ class AnswerStore:
             place=request.place,
             now=now,
             answering=question,
-            lost=sources.any_missing(),
+            unless=sources.any_missing(),
         )
         if stored:
             how: How = "followed" if request.occasion else "answered"
