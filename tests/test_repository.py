@@ -347,7 +347,7 @@ NAMED_SO = {
     "seen": "a key of the model's answer",
     "draft": "`Case`, in traces",
     "kept": "a key of the receipt of a forgetting",
-    "left": "a key of the receipts of erasing and of learning",
+    "left": "a key of the receipt of an erasure",
     "left_alone": "a key of /readyz",
     "given_up": "an option of `hachi jobs list`",
     "told_by": "a key of what MCP answers",

@@ -62,7 +62,7 @@ class LearningResult:
     calls: int
     usage: Usage
     """The tokens that the model's server counted; zeros if it did not."""
-    left: LearningCost
+    remaining: LearningCost
     """What remains: over the limit, or because answers were unreadable."""
 
 
