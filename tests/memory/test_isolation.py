@@ -43,9 +43,9 @@ CORRECT = st.tuples(st.just("correct"), who, where, text, st.integers(0, 20))
 DELETE = st.tuples(st.just("delete"), who, where, st.integers(0, 20))
 LINK, UNLINK = st.tuples(st.just("link"), who, who), st.tuples(st.just("unlink"), who)
 MOVE = st.tuples(st.just("move"), st.integers(0, 20))
-UPKEEP = st.tuples(st.just("upkeep"))
+PERIODIC_JOBS = st.tuples(st.just("periodic_jobs"))
 STORY = st.lists(
-    st.one_of(SAY, SAY, SAY, HEAR, HEAR, CORRECT, DELETE, MOVE, UPKEEP, LINK, UNLINK),
+    st.one_of(SAY, SAY, SAY, HEAR, HEAR, CORRECT, DELETE, MOVE, PERIODIC_JOBS, LINK, UNLINK),
     min_size=3,
     max_size=14,
 )

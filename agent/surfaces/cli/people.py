@@ -139,7 +139,7 @@ async def set_field(
 def print_context(user: str, context: "UserContext") -> None:
     sections = [f"{name}\n" + "\n".join(f"  {line}" for line in lines) for name, lines in _sections(context)]
     if not sections:
-        say(f"nothing is context of {user!r} here; `hachi context set name NAME` tells it a first thing")
+        say(f"nothing is known of {user!r} here; `hachi context set name NAME` tells it a first thing")
         return
     Output(None, "\n".join([f"{user}, {when(context.last_updated)}".removesuffix(", "), *sections])).print(
         False

@@ -69,5 +69,5 @@ async def rest_on(pet: Any, message: str, other: str, secret: str, place: Place)
     """Store an entry of the profile and a task that the message alone states."""
     entry = Entry("profile.location", "", secret, pet.clock(), frozenset({message}))
     await pet.components.profiles.merge("ana", place, [entry])
-    task = {"now": pet.clock(), "place": place, "heard": message}
+    task = {"now": pet.clock(), "place": place, "message_id": message}
     await pet.components.tasks.update("ana", f"{other} ({secret})", **task)

@@ -56,7 +56,7 @@ LEFT = Remainder("index", 3, "it cannot be reached", expected=False)
     [
         ({"messages": 12}, (), "Everything I stored about you is deleted.", [("messages", "12")]),
         ({}, (), "I had stored nothing about you.", []),
-        ({}, (LEFT,), "Not everything is deleted yet", [("left: index", "3, it cannot be reached")]),
+        ({}, (LEFT,), "Not everything is deleted yet", [("not deleted: index", "3, it cannot be reached")]),
     ],
 )
 def test_an_erasure_tells_what_was_removed_and_what_is_left(removed, left, text, items) -> None:
