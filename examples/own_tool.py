@@ -12,7 +12,7 @@ ORDERS = {"ana": {7: "on its way", 9: "waits for payment"}}
 
 
 async def find_order(turn: TurnContext, number: int) -> dict[str, str]:
-    """The state of an order of the customer who asks."""
+    """Find the state of an order of the customer who asks."""
     orders = ORDERS.get(turn.user or "", {})
     if number not in orders:
         raise TryAgain(f"number: the customer has the orders {sorted(orders)}")

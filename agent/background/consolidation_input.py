@@ -154,8 +154,8 @@ class ConsolidationInput(Traced):
         return messages_of(entry for person in self.people for entry in person.profile)
 
     def mentioned_sources(self, text: str) -> frozenset[str]:
-        """The ids of facts that share a word with a text, and of the messages behind profile entries that do;
-        names do not count."""
+        """Return the ids of facts that share a word with a text, and of messages behind profile entries that
+        do; names do not count."""
         names = {name for person in self.people for name in (person.user, person.name)}
         facts = {fact.id for fact in self.facts if mentions(text, fact.content, names)}
         entries = [entry for person in self.people for entry in person.profile]
@@ -167,14 +167,14 @@ class ConsolidationInput(Traced):
         return self.judged and not self.narrow and len({fact.id for fact in self.facts}) > 1
 
     def sources(self, cited: Iterable[int]) -> tuple[Line, ...]:
-        """The messages that an item of the answer rests on, all by one author. An item without citations
-        rests on all messages of the only author, so that forgetting one of them forgets it. Empty if several
-        people wrote, since the author is unknown."""
+        """Return the messages that an item of the answer rests on, all by one author. An item without
+        citations rests on all messages of the only author, so that forgetting one of them forgets it. Empty
+        if several people wrote, since the author is unknown."""
         found = self.cited(cited) or self.from_people
         return found if len({line.user for line in found}) == 1 else ()
 
     def cited(self, numbers: Iterable[int]) -> tuple[Line, ...]:
-        """The messages with these numbers, in order."""
+        """Return the messages with these numbers, in order."""
         said = self.from_people
         return tuple(said[number - 1] for number in sorted(set(numbers)) if 1 <= number <= len(said))
 
