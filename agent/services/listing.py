@@ -28,6 +28,7 @@ from memory.people.links import Links
 from memory.people.profile_store import ProfileStore
 from memory.process.pace import unhurried
 from memory.records import Memory, MemoryType
+from memory.sql.engine import Database
 from memory.sql.memories.store import MemoryStore
 from memory.sql.messages.transcript import Transcript
 from memory.text.names import fold
@@ -36,15 +37,13 @@ READ_AT_ONCE = 500
 """Memories that a list reads in one query."""
 
 
-@dataclass(frozen=True)
 class ListParts:
     """The components that listing needs."""
 
-    store: MemoryStore
-    transcript: Transcript
-    profiles: ProfileStore
-    links: Links
-    clock: Callable[[], datetime]
+    def __init__(self, database: Database, clock: Callable[[], datetime]) -> None:
+        self.database, self.clock = database, clock
+        self.store, self.transcript = MemoryStore(database), Transcript(database)
+        self.profiles, self.links = ProfileStore(database), Links(database)
 
 
 @checks_arguments

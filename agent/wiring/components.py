@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,6 @@ from agent.models.choice.registry import Models
 from agent.services.listing import ListParts
 from agent.services.statistics import Figures
 from agent.settings import Settings
-from agent.tracing.recorder import Recorder
 from agent.tracing.setup import open_recorder
 from agent.tracing.store.traces import Traces
 from agent.turn.extensions import Extensions
@@ -28,17 +26,13 @@ from memory.index.embedders import Embedder, open_embedder
 from memory.index.indexing import Indexing
 from memory.index.server.index import ServerIndex
 from memory.people.check_ins import CheckIns
-from memory.people.links import Links
 from memory.people.places import Places
-from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks
 from memory.process.breaker import Breaker
 from memory.search.recall import Recall
 from memory.sql.engine import Database
 from memory.sql.jobs.queue import JobQueue
-from memory.sql.memories.store import MemoryStore
 from memory.sql.messages.summaries import ConversationSummaries
-from memory.sql.messages.transcript import Transcript
 
 if TYPE_CHECKING:
     from agents.models.interface import Model
@@ -64,32 +58,60 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-@dataclass(frozen=True)
 class Components(ListParts):
     """The open components that store and search memory."""
 
-    settings: Settings
-    models: Models
-    breakers: Mapping[str, Breaker]
-    database: Database
-    embedder: Embedder
-    summaries: ConversationSummaries
-    tasks: Tasks
-    places: Places
-    check_ins: CheckIns
-    queue: JobQueue
-    traces: Traces
-    recorder: Recorder
-    sync: Indexing
-    recall: Recall
-    similar: SimilarFacts
-    writer: FactWriter
-    documents: DocumentLibrary
-    forgetting: Forgetting
-    purge: Purge
-    figures: Figures
-    consolidation_budget: ConsolidationBudget
-    extensions: Extensions
+    def __init__(
+        self,
+        settings: Settings,
+        clock: Clock,
+        database: Database,
+        embedder: Embedder,
+        breakers: Mapping[str, Breaker],
+        models: Models,
+        surface: str,
+        extensions: Extensions,
+    ) -> None:
+        super().__init__(database, clock)
+        self.settings, self.embedder, self.breakers = settings, embedder, breakers
+        self.models, self.extensions = models, extensions
+        self.summaries = ConversationSummaries(database)
+        self.tasks, self.places = Tasks(database), Places(database)
+        self.check_ins = CheckIns(database, settings.waking_hours)
+        self.queue = JobQueue(database, clock)
+        self.figures = Figures(database)
+        self.traces = Traces(database, clock)
+        self.recorder = open_recorder(settings, self.traces, clock, surface, breakers, extensions.tools)
+        server = _server(settings, database, embedder, breakers["index"])
+        self.sync = Indexing(database, embedder, clock, settings.index_memory * 1_000_000, server)
+        judge = models.judge if models.judges else None
+        self.similar = SimilarFacts(
+            database, self.store, self.sync.search, embedder, judge, models.consolidates
+        )
+        self.recall = Recall(
+            store=self.store,
+            transcript=self.transcript,
+            embedder=embedder,
+            indexing=self.sync,
+            clock=clock,
+            conversations=self.summaries,
+            half_life=days(settings.half_life_days),
+            count=self.figures.count,
+        )
+        self.writer = FactWriter(
+            database=database,
+            store=self.store,
+            similar=self.similar,
+            indexing=self.sync,
+            clock=clock,
+            importance_floor=settings.importance_floor,
+            count=self.figures.count,
+            logged=settings.decisions,
+        )
+        self.documents = DocumentLibrary(database, self.sync, embedder, clock)
+        self.forgetting = Forgetting(database, clock, timedelta(minutes=settings.forget_undo_minutes))
+        self.purge = Purge(database, clock)
+        self.consolidation_budget = ConsolidationBudget(database, clock, settings.consolidate_per_day)
 
 
 async def open_components(
@@ -121,7 +143,7 @@ async def open_components(
         breakers["fallback model"],
     )
     closing.push_async_callback(models.close)
-    components = _components(settings, clock, models, breakers, database, embedder, surface, added)
+    components = Components(settings, clock, database, embedder, breakers, models, surface, added)
     closing.push_async_callback(components.sync.stop)
     closing.push_async_callback(_note_uses, components)
     closing.push_async_callback(components.recorder.close)
@@ -136,75 +158,6 @@ def _server(
         return None
     key = settings.qdrant_api_key.get_secret_value() if settings.qdrant_api_key else None
     return ServerIndex(settings.qdrant_url, key, embedder, database, breaker=breaker)
-
-
-def _components(
-    settings: Settings,
-    clock: Clock,
-    models: Models,
-    breakers: Mapping[str, Breaker],
-    database: Database,
-    embedder: Embedder,
-    surface: str,
-    added: Extensions,
-) -> Components:
-    server = _server(settings, database, embedder, breakers["index"])
-    figures = Figures(database)
-    store, transcript, queue = MemoryStore(database), Transcript(database), JobQueue(database, clock)
-    summaries = ConversationSummaries(database)
-    sync = Indexing(database, embedder, clock, settings.index_memory * 1_000_000, server)
-    judge = models.judge if models.judges else None
-    similar = SimilarFacts(database, store, sync.search, embedder, judge, models.consolidates)
-    traces = Traces(database, clock)
-    recorder = open_recorder(settings, traces, clock, surface, breakers, added.tools)
-    undo_for = timedelta(minutes=settings.forget_undo_minutes)
-    return Components(
-        settings=settings,
-        clock=clock,
-        models=models,
-        breakers=breakers,
-        database=database,
-        embedder=embedder,
-        store=store,
-        transcript=transcript,
-        summaries=summaries,
-        profiles=ProfileStore(database),
-        links=Links(database),
-        tasks=Tasks(database),
-        places=Places(database),
-        check_ins=CheckIns(database, settings.waking_hours),
-        queue=queue,
-        traces=traces,
-        recorder=recorder,
-        sync=sync,
-        recall=Recall(
-            store=store,
-            transcript=transcript,
-            embedder=embedder,
-            indexing=sync,
-            clock=clock,
-            conversations=summaries,
-            half_life=days(settings.half_life_days),
-            count=figures.count,
-        ),
-        similar=similar,
-        writer=FactWriter(
-            database=database,
-            store=store,
-            similar=similar,
-            indexing=sync,
-            clock=clock,
-            importance_floor=settings.importance_floor,
-            count=figures.count,
-            logged=settings.decisions,
-        ),
-        documents=DocumentLibrary(database, sync, embedder, clock),
-        forgetting=Forgetting(database, clock, undo_for),
-        purge=Purge(database, clock),
-        figures=figures,
-        consolidation_budget=ConsolidationBudget(database, clock, settings.consolidate_per_day),
-        extensions=added,
-    )
 
 
 async def _note_uses(c: Components) -> None:

@@ -12,7 +12,6 @@ from agent.wiring.components import Components
 
 if TYPE_CHECKING:
     from agent.background.worker import Worker
-    from agent.turn.consolidation_due import ConsolidationDue
     from agent.turn.turn import TurnDependencies
 
 
@@ -31,11 +30,14 @@ async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime
     from agent.background.consolidation_input import ConsolidationReader
     from agent.background.worker import Worker
     from agent.turn.commit import AnswerStore
+    from agent.turn.consolidation_due import ENOUGH, ConsolidationDue
     from agent.turn.context.gather import ContextServices
     from agent.turn.context.prompt import budgets_of
     from agent.turn.turn import TurnDependencies
 
-    settings, due = c.settings, _consolidation_due(c)
+    settings, quiet = c.settings, timedelta(minutes=c.settings.consolidate_minutes)
+    enough = ENOUGH if c.models.consolidates else 1
+    due = ConsolidationDue(quiet, settings.history_messages, settings.history_budget, enough)
     model = await c.models.consolidating() if c.models.consolidates else None
     reader = ConsolidationReader(c, with_model=model is not None)
     worker = Worker(c, Consolidation(c, reader, due, model, c.consolidation_budget))
@@ -50,11 +52,3 @@ async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime
     )
     worker.wake(poll=True)
     return Runtime(turn, worker)
-
-
-def _consolidation_due(c: Components) -> "ConsolidationDue":
-    from agent.turn.consolidation_due import ENOUGH, ConsolidationDue
-
-    settings, quiet = c.settings, timedelta(minutes=c.settings.consolidate_minutes)
-    enough = ENOUGH if c.models.consolidates else 1
-    return ConsolidationDue(quiet, settings.history_messages, settings.history_budget, enough)

@@ -39,6 +39,10 @@ def build_services(c: Components) -> Services:
     forgetting = ForgetService(c, ForgetRequests(c.recall, c.transcript, c.forgetting.preview))
     erasure = Erasure(c.database, c.purge, c.sync, c.documents, c.clock, ErasureOutsideSql(c))
     memories = MemoryService(c, forgetting, erasure)
+    statistics = StatisticsService(c.database, c.store, c.queue, c.figures, c.clock)
+    unused, old = days(c.settings.unused_days), days(c.settings.message_days)
+    limits = Limits(unused_for=unused, cap=c.settings.max_memories, messages_for=old)
+    cleanup = CleanUp(c.database, c.store, c.purge, limits, c.clock)
     return Services(
         memories=memories,
         tasks=TaskService(c, forgetting),
@@ -46,19 +50,6 @@ def build_services(c: Components) -> Services:
         people=PeopleService(c, memories, erasure),
         conversations=ConversationService(c, forgetting, Deliveries(c.database, c.queue), erasure),
         sessions=SessionService(c.database),
-        admin=_admin(c, forgetting),
+        admin=AdminService(c, HealthService(c), statistics, Keys(c.database), forgetting, cleanup),
         reminders=Reminders(c),
-    )
-
-
-def _admin(c: Components, forgetting: ForgetService) -> AdminService:
-    unused, old = days(c.settings.unused_days), days(c.settings.message_days)
-    limits = Limits(unused_for=unused, cap=c.settings.max_memories, messages_for=old)
-    return AdminService(
-        c,
-        HealthService(c),
-        StatisticsService(c.database, c.store, c.queue, c.figures, c.clock),
-        Keys(c.database),
-        forgetting,
-        CleanUp(c.database, c.store, c.purge, limits, c.clock),
     )

@@ -86,13 +86,8 @@ class Session(ExitStack):
     async def lists(self) -> "AsyncIterator[ListService]":
         async with self.database() as database:
             from agent.services.listing import ListParts, ListService
-            from memory.people.links import Links
-            from memory.people.profile_store import ProfileStore
-            from memory.sql.memories.store import MemoryStore
-            from memory.sql.messages.transcript import Transcript
 
-            stores = MemoryStore(database), Transcript(database), ProfileStore(database)
-            yield ListService(ListParts(*stores, Links(database), now))
+            yield ListService(ListParts(database, now))
 
     @asynccontextmanager
     async def traces(self) -> "AsyncIterator[Traces]":
