@@ -26,7 +26,6 @@ from agent.turn.extensions import extensions, tools_named
 from agent.turn.mcp_servers.file import read_mcp_file
 from agent.turn.output.reply_stream import OnEvent, ReplyStream
 from agent.types import Reply, TurnOptions, TurnRequest
-from agent.types.answer_types import value_of, with_form
 from agent.types.arguments import (
     Argument,
     InvalidValue,
@@ -229,6 +228,8 @@ class Companion:
         other arguments. With `answer`, a pydantic model or a dataclass, the reply's `value` is one."""
         if answer is None:
             return await self._take_turn(text, user, options)
+        from agent.turn.output.client_form import value_of, with_form
+
         options["client"] = with_form(answer, options.get("client"))
         reply = await self._take_turn(text, user, options)
         return replace(reply, value=value_of(answer, reply))

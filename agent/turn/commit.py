@@ -14,8 +14,7 @@ from agent.turn.context.gather import BuiltContext
 from agent.turn.output.answer import Answer
 from agent.turn.store_memories_job import STORE_MEMORIES, store_memories_payload
 from agent.types import ReceivedMessage, TurnRequest
-from agent.types.client import Item, items_as_json
-from agent.types.pictures import with_description
+from agent.types.client import ITEMS, Item, with_description
 from memory.process.spans import new_id
 from memory.records import ForgetCandidate, Hit, Message
 from memory.sql.jobs.job import Job
@@ -138,7 +137,7 @@ class AnswerStore:
         """Store the calls that the client has to run and all calls before them, ours included, unless
         anything that they may repeat was forgotten."""
         client, lost = received.request.client, sources.any_missing()
-        items = items_as_json().dump_python((*(client.after if client else ()), *calls))
+        items = ITEMS.dump_python((*(client.after if client else ()), *calls))
         if not await connection.scalar(select(lost.holds), lost.values):
             await store_calls(connection, str(received.id), items, sources.ids)
 

@@ -47,9 +47,8 @@ from agent.turn.output.mend import unsupported, without_echo
 from agent.turn.output.parse import FALLBACK, FALLBACK_NOTED, parse_answer, well_formed
 from agent.turn.output.reply_stream import OnEvent
 from agent.turn.output.streamed_text import FormStream, MessageStream, ShownText, until_stop
-from agent.types import ToolCall, Usage
+from agent.types import MemoryDecided, TextWritten, ThoughtWritten, ToolCall, ToolEnded, ToolStarted, Usage
 from agent.types.client import AnswerForm, CallItem, ClientTool, ClientTurn, Item, ResultItem
-from agent.types.events import MemoryDecided, TextWritten, ThoughtWritten, ToolEnded, ToolStarted
 from memory.process.spans import first_letter, note, span
 from prompts import render
 from tools.context import TurnContext

@@ -37,9 +37,8 @@ from agent.turn.context.smaller import fitted, size_of
 from agent.turn.forget_requests import ForgetRequests
 from agent.turn.loop import NARROW_TOOLS, AgentResult, run_agent, with_end
 from agent.turn.output.reply_stream import OnEvent
-from agent.types import Ending, ReceivedMessage, Reply, TurnRequest
-from agent.types.client import OTHER_MEMORY, ClientTurn, items_as_json
-from agent.types.events import MemoryDecided, StreamEvent, TextWritten
+from agent.types import Ending, MemoryDecided, ReceivedMessage, Reply, StreamEvent, TextWritten, TurnRequest
+from agent.types.client import ITEMS, OTHER_MEMORY, ClientTurn
 from memory.process.breaker import calls_for
 from memory.process.spans import note
 from memory.records import Decision, ForgetCandidate
@@ -282,7 +281,7 @@ async def _with_our_calls(deps: TurnDependencies, received: ReceivedMessage) -> 
         or (kept := await stored_calls(deps.parts.database, str(received.id))) is None
     ):
         return received
-    after = with_ours(client.after, items_as_json().validate_python(kept.items))
+    after = with_ours(client.after, ITEMS.validate_python(kept.items))
     after = for_model(after, deps.model.name)
     request = replace(received.request, client=replace(client, after=after))
     return replace(received, request=request, sources=kept.sources)

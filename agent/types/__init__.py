@@ -1,4 +1,4 @@
-"""The input and output of a turn, as frozen records."""
+"""The input and output of a turn, and the events of its stream, as frozen records."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -168,6 +168,57 @@ class Reply(Generic[T]):
     """Whether the answer was cut off: the model had no tokens left, or its provider's filter stopped it."""
     value: T = None  # type: ignore[assignment]
     """The answer as the requested type; `message` is then its JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextWritten:
+    """A piece of the reply."""
+
+    text: str
+    """The piece's text."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThoughtWritten:
+    """A piece of the model's thoughts, if its server separates them from the answer."""
+
+    text: str
+    """The piece's text."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted:
+    """The model calls a tool."""
+
+    name: str
+    arguments: dict[str, Any] | str
+    """As the model wrote them; the raw text where that was not a JSON object."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolEnded:
+    """A tool has answered."""
+
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryDecided:
+    """A fact was remembered, or ignored."""
+
+    decision: Decision
+    """A decision of the tool `remember` or, in a turn that settles, on the answer's memories."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnDone:
+    """The turn is over, and its reply is stored."""
+
+    reply: Reply[Any]
+    """The reply, which is stored."""
+
+
+StreamEvent = TextWritten | ThoughtWritten | ToolStarted | ToolEnded | MemoryDecided | TurnDone
 
 
 Ending = Annotated[

@@ -10,8 +10,11 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from math import inf
 from reprlib import repr as shown
 from typing import Annotated, Any, TypeVar, get_args, get_origin
+
+from pydantic_core import core_schema
 
 from agent.errors import BadInput
 from memory.audience import Place
@@ -51,8 +54,6 @@ class Argument:
     schema: Mapping[str, Any] = field(default_factory=dict)
 
     def __get_pydantic_core_schema__(self, *_: Any) -> Any:
-        from pydantic_core import core_schema  # takes 30 ms, which `--help` can save
-
         return core_schema.no_info_plain_validator_function(self.read)
 
     def __get_pydantic_json_schema__(self, *_: Any) -> dict[str, Any]:
@@ -115,11 +116,8 @@ def place_of(place: object) -> Place:
     found = place if isinstance(place, Place) else Place.parse(place)
     if len(found.path) > MOST_NESTED:
         raise BadInput(f"place: more than {MOST_NESTED} places inside each other")
-    try:
-        for part in found.path:
-            read_name(part)
-    except ValueError as error:
-        raise BadInput(f"place: {error}") from error
+    for part in found.path:
+        read_value("place", read_name, part)
     return found
 
 
@@ -139,35 +137,21 @@ def moment_of(value: object) -> datetime:
     return moment.astimezone(UTC)
 
 
-def _number(value: object) -> float | None:
-    """Return a number, also from text; None if it is no number."""
-    if isinstance(value, str) and re.fullmatch(r"-?\d{1,9}(\.\d{1,9})?", value, re.ASCII):
-        return float(value)
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+def number(what: str, fits: Callable[[float], bool], kind: Callable[[float], T]) -> Callable[[object], T]:
+    """Return a parser of numbers that fit, also from text. `what` says which do."""
 
-
-def whole(most: int) -> Callable[[object], int]:
-    def read(value: object) -> int:
-        number = _number(value)
-        if number is None or not 1 <= number <= most or number % 1:
-            raise InvalidValue(value if number is None else number, f"not a whole number from 1 to {most}")
-        return int(number)
+    def read(value: object) -> T:
+        if isinstance(value, str) and re.fullmatch(r"-?\d{1,9}(\.\d{1,9})?", value, re.ASCII):
+            value = float(value)
+        if not isinstance(value, int | float) or isinstance(value, bool) or not fits(value):
+            raise InvalidValue(value, f"not {what}")
+        return kind(value)
 
     return read
 
 
-def _importance(value: object) -> float:
-    number = _number(value)
-    if number is None or not 0 <= number <= 1:
-        raise InvalidValue(value if number is None else number, "not a number from 0 to 1")
-    return float(number)
-
-
-def _seconds(value: object) -> float:
-    number = _number(value)
-    if number is None or not 0 < number < float("inf"):
-        raise InvalidValue(value, "not a number of seconds above 0")
-    return float(number)
+def whole(most: int) -> Callable[[object], int]:
+    return number(f"a whole number from 1 to {most}", lambda n: 1 <= n <= most and not n % 1, int)
 
 
 def choice_of(literal: Any) -> Argument:
@@ -299,8 +283,14 @@ Ttl = (
     Annotated[str, _text(_ttl, 'how long it holds: "1h", "7d", "2w" …; null for good', maxLength=100)] | None
 )
 Type = Annotated[MemoryType, choice_of(MemoryType)]
-Importance = Annotated[float, Argument(_importance, {"type": "number", "minimum": 0, "maximum": 1})]
-Seconds = Annotated[float, Argument(_seconds)]
+Importance = Annotated[
+    float,
+    Argument(
+        number("a number from 0 to 1", lambda n: 0 <= n <= 1, float),
+        {"type": "number", "minimum": 0, "maximum": 1},
+    ),
+]
+Seconds = Annotated[float, Argument(number("a number of seconds above 0", lambda n: 0 < n < inf, float))]
 MemoryId = Annotated[
     str, _text(short_text, "its id, or the first eight characters", pattern="^[0-9a-f-]{8,36}$")
 ]

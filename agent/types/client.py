@@ -3,14 +3,13 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from agent.errors import BadInput
 from agent.types.arguments import Argument, InvalidValue
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
+from memory.text import one_line, readable
 
 
 class Revalidated:
@@ -18,7 +17,7 @@ class Revalidated:
     long."""
 
     __slots__ = ()
-    __pydantic_config__: ClassVar[Any] = {"revalidate_instances": "always"}
+    __pydantic_config__: ClassVar[Any] = {"revalidate_instances": "always", "defer_build": True}
 
 
 OTHER_MEMORY = "turns with memory tools of a client"
@@ -29,6 +28,10 @@ AN_IMAGE = "[an image]"
 
 PICTURE_URL = ("data:", "https://")
 """The beginnings of URLs of images that the model receives."""
+LONGEST_DESCRIPTION = 300
+"""The most characters of a description of pictures."""
+_DESCRIPTION = re.compile(r"(?:\A|\n)\[the picture shows: [^\n]*\]\Z")
+"""The description of a message's pictures: one line at the end of its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +71,8 @@ class ResultItem(Revalidated):
 Item = MessageItem | CallItem | ResultItem
 
 
-@cache
-def items_as_json() -> "TypeAdapter[tuple[Item, ...]]":
-    """Return the adapter that reads and writes items as JSON. It is built on first use, because importing
-    pydantic doubles the time of `--help`."""
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(tuple[Item, ...])
+ITEMS = TypeAdapter[tuple[Item, ...]](tuple[Item, ...], config=ConfigDict(defer_build=True))
+"""Reads and writes items as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,21 +158,15 @@ class ClientTurn(Revalidated):
         return [tool.name for tool in self.tools if re.search("memor(y|ies)|remember", tool.name, re.I)]
 
 
-@cache
-def _turns() -> "TypeAdapter[ClientTurn]":
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(ClientTurn)
+_TURN = TypeAdapter(ClientTurn)
 
 
 def _read_turn(value: object) -> ClientTurn:
     """Validate a ClientTurn, field by field. Raises BadInput."""
-    from pydantic import ValidationError
-
     if not isinstance(value, ClientTurn):
         raise InvalidValue(value, "not a ClientTurn")
     try:
-        return _turns().validate_python(value)
+        return _TURN.validate_python(value)
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         where = ".".join(["client", *map(str, fault["loc"])])
@@ -182,3 +174,20 @@ def _read_turn(value: object) -> ClientTurn:
 
 
 CLIENT_TURN = Argument(_read_turn)
+
+
+def with_description(text: str, description: str) -> str:
+    """Return the text with this description in place of any earlier one."""
+    shown = one_line(readable(description))[:LONGEST_DESCRIPTION].strip()
+    text = without_description(text)
+    return f"{text}\n[the picture shows: {shown}]".lstrip("\n") if shown else text
+
+
+def without_description(text: str) -> str:
+    return _DESCRIPTION.sub("", text)
+
+
+def description_in(text: str) -> str:
+    """Return the line that describes pictures; empty if there is none."""
+    line = _DESCRIPTION.search(text)
+    return line[0].strip("\n") if line else ""

@@ -13,7 +13,7 @@ from agent.companion import Companion
 from agent.surfaces.bots.errors import describe_error
 from agent.surfaces.bots.platform import IncomingMessage, Platform, continues, should_answer
 from agent.surfaces.bots.turns import NotShown, PostedReply, TurnInProgress, Turns
-from agent.types.pictures import description_in
+from agent.types.client import description_in
 from memory.errors import MemoryFault
 from memory.people.places import Listening
 

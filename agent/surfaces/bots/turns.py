@@ -40,8 +40,7 @@ from agent.surfaces.bots.platform import (
 )
 from agent.surfaces.bots.streamed_reply import Reply
 from agent.surfaces.links import forget_path
-from agent.types.client import ClientTurn
-from agent.types.pictures import without_description
+from agent.types.client import ClientTurn, without_description
 from memory.audience import PRIVATE
 from memory.sql.jobs.deliveries import Sent, quote_id
 from tools.proposed_call import ProposedCall

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from agent.types.client import MessageItem
-from agent.types.pictures import without_description
+from agent.types.client import MessageItem, without_description
 from memory.records import Message
 from memory.text import storable
 

@@ -15,8 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent.turn.client.alignment import MOST_MESSAGES, ROOT, Alignment, Key, align, is_same, key_of, parents
 from agent.types import TurnRequest
-from agent.types.client import PICTURE_URL, ClientTurn, Item, MessageItem
-from agent.types.pictures import description_in
+from agent.types.client import PICTURE_URL, ClientTurn, Item, MessageItem, description_in
 from memory.audience import PRIVATE, user_key
 from memory.forgetting.hiding import replace_messages, restore_messages
 from memory.forgetting.rewording import move_to, reword

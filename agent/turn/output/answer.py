@@ -11,7 +11,7 @@ from pydantic.dataclasses import dataclass
 
 from agent.models.ask import OPTIONAL, RequestedSchema, list_of, short_text, strict_object
 from agent.models.json_objects import CUT, objects_in, simple_keys
-from agent.types.pictures import LONGEST
+from agent.types.client import LONGEST_DESCRIPTION
 from memory.records import DEFAULT_IMPORTANCE, MemoryType, NewMemory
 from memory.text import readable
 
@@ -180,9 +180,8 @@ _FIELDS = {
     ),
 }
 ANSWER_SCHEMA = RequestedSchema("answer", strict_object(**_FIELDS))
-PICTURE_SCHEMA = RequestedSchema(
-    "answer", strict_object(**_FIELDS, seen=short_text(LONGEST, "One line: what the pictures show."))
-)
+_SEEN = short_text(LONGEST_DESCRIPTION, "One line: what the pictures show.")
+PICTURE_SCHEMA = RequestedSchema("answer", strict_object(**_FIELDS, seen=_SEEN))
 """The schema of an answer to a message with pictures."""
 ANSWER = TypeAdapter(Answer)
 

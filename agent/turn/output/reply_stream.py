@@ -6,8 +6,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from agent.errors import BadInput
-from agent.types import Reply
-from agent.types.events import StreamEvent, TextWritten, TurnDone
+from agent.types import Reply, StreamEvent, TextWritten, TurnDone
 
 OnEvent = Callable[[StreamEvent], None]
 TakeTurn = Callable[[OnEvent], Coroutine[Any, Any, Reply]]

@@ -35,8 +35,7 @@ from agent.surfaces.http.routes import api_routes
 from agent.surfaces.links import forget_page, link_to
 from agent.tracing.trace import CHORE
 from agent.turn.output.reply_stream import ReplyStream
-from agent.types import Ending, ToolCall, TurnRequest
-from agent.types.events import TextWritten, ThoughtWritten
+from agent.types import Ending, TextWritten, ThoughtWritten, ToolCall, TurnRequest
 from memory.records import ForgetCandidate
 from memory.text import without_links
 

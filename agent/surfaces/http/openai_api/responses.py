@@ -31,7 +31,7 @@ from agent.surfaces.http.openai_api.response_events import ResponseEvents, Respo
 from agent.surfaces.http.routes import api_routes
 from agent.turn.client.alignment import branch_of
 from agent.turn.client.our_calls import without_ours
-from agent.types.client import CallItem, Item, MessageItem, ResultItem, items_as_json
+from agent.types.client import ITEMS, CallItem, Item, MessageItem, ResultItem
 from memory.sql.messages.client_calls import stored_calls
 
 router = api_routes(tag="chat", any_query=True)
@@ -178,7 +178,7 @@ async def _before(pet: Companion, response: str, user: str | None) -> tuple[str,
         message = "previous_response_id: there is no such response of this person"
         raise ApiError(400, "previous_response_not_found", message)
     kept = await stored_calls(pet.components.database, sent.id)
-    calls = without_ours(items_as_json().validate_python(kept.items)) if kept else []
+    calls = without_ours(ITEMS.validate_python(kept.items)) if kept else []
     items = [*(MessageItem(one.role, one.text) for one in said), *calls]
     return sent.conversation_id, [_input_item(item) for item in items]
 

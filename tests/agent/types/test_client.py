@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.types.pictures import description_in, with_description, without_description
+from agent.types.client import description_in, with_description, without_description
 
 
 @pytest.mark.parametrize("text", ["", "Look!", "Look!\n[picture cat.jpg]", "Ends in\n"])
