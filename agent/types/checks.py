@@ -96,7 +96,7 @@ def read_fields(shape: type, values: Any) -> dict[str, Any]:
         return dict(_adapter(shape).validate_python(values))
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
-        raise BadInput(line_of(str(fault["loc"][0]) if fault["loc"] else shape.__name__, fault)) from None
+        raise BadInput(line_of(str(fault["loc"][0]) if fault["loc"] else "fact", fault)) from None
 
 
 @functools.cache
@@ -123,8 +123,8 @@ def line_of(name: str, fault: Mapping[str, Any]) -> str:
         return f"{name}: {context['error']}"
     if kind in _NO_SUCH:
         return f"{name}: there is no such argument; leave it out"
-    if kind.startswith("missing_"):
-        return f"{name}: this argument is missing"
+    if kind.startswith("missing"):
+        return f"{name}: it is missing"
     if kind == "literal_error":
         what = f"not one of {context['expected'].replace(' or ', ', ')}"
     elif shape := context.get("class") or context.get("class_name"):

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from datetime import date, datetime, time, timedelta, tzinfo
 from reprlib import repr as shown
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Required
 
 from typing_extensions import TypedDict
 
@@ -45,7 +45,7 @@ class FactFields(TypedDict, total=False):
 class NewFact(FactFields, total=False):
     """A fact as callers write it."""
 
-    content: Content
+    content: Required[Content]
     replaces: MemoryId | None
 
 
@@ -62,8 +62,6 @@ HOW_STATED = ("said_at", "everybody", "author")
 
 
 def new_memory_of(arguments: Mapping[str, Any]) -> NewMemory:
-    if "content" not in arguments:
-        raise BadInput("content: it is missing; write the fact as a sentence")
     return NewMemory(**read_fields(NewFact, arguments))
 
 

@@ -198,9 +198,10 @@ def sentences_in(value: object) -> Iterator[str]:
 
 def answer_in(value: object, *, wrapped: bool = False) -> Answer | None:
     """Return the answer that a value is or wraps, also as JSON in a string; None for other data."""
-    if isinstance(value, str) and value.lstrip().startswith("{"):
+    if isinstance(value, str):
         objects = objects_in(value)
-        value = [one.value for one in objects] if objects and objects[-1].end >= len(value) else []
+        around = value[: objects[0].start] + value[objects[-1].end :] if objects else value
+        value = [] if around.strip(EDGES + "{}[]") else [one.value for one in objects]
     if isinstance(value, list):
         parts = [part for item in value if (part := answer_in(item, wrapped=wrapped))]
         return joined(parts) if parts else None

@@ -22,6 +22,8 @@ _ENCODED = re.compile(r"""["']?\{\s{0,99}\\+["']""")
 """The beginning of an object inside a JSON string."""
 _ESCAPED = re.compile(r"""\\(["'\\/])""")
 _OURS = re.compile(r"""["'](?:message|memories|content)["']\s{0,9}:""")
+_ENVELOPE = re.compile(r"\{|.{0,9}" + _OURS.pattern)
+"""How a message begins that is itself an answer."""
 _SPILLED = re.compile(r"""["'],?\s{0,99}["']?memories["']{1,2}\s{0,9}[:\[]""")
 """Where memories begin after a message whose end was not recognised."""
 _BEGUN = re.compile(r"\W*+\w*+\W*+")
@@ -45,7 +47,7 @@ def well_formed(raw: str) -> Answer | None:
         }:
             answer = ANSWER.validate_python(fields | {"message": readable(message).strip(EDGES)})
             # A key that appears twice contributes both lists, and a message may itself be an envelope.
-            if answer.message and not answer.message.startswith("{") and raw.count('"memories"') == 1:
+            if answer.message and not _ENVELOPE.match(answer.message) and raw.count('"memories"') == 1:
                 return answer
     return None
 
