@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from agents import InputGuardrail, OutputGuardrail, RunHooks
     from agents.models.interface import Model
 
-    from agent.background.learn_imported import Learning, LearningCost, LearningResult
+    from agent.background.consolidation.learn_imported import Learning, LearningCost, LearningResult
     from agent.turn.extensions import OwnTool
 
     Hooks: TypeAlias = RunHooks[Any]
@@ -304,7 +304,7 @@ class Companion:
 
     async def _learning(self) -> "Learning":
         consolidation = (await self.runtime()).worker.consolidation
-        from agent.background.learn_imported import Learning
+        from agent.background.consolidation.learn_imported import Learning
 
         return Learning(consolidation)
 

@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from agent.background.consolidation import Consolidation
+from agent.background.consolidation.consolidate import Consolidation
 from agent.turn.store_memories_job import STORE_MEMORIES, read_store_memories
 from memory.errors import MemoryFault
 from memory.facts.decision_log import decision_run

@@ -11,9 +11,9 @@ from typing import Any, Literal
 from agents.models.interface import Model
 from pydantic import ValidationError
 
-from agent.background.consolidation_answer import ConsolidationAnswer
-from agent.background.consolidation_input import ConsolidationInput
-from agent.background.consolidation_questions import extract_memory_updates, quoted_summary
+from agent.background.consolidation.answer import ConsolidationAnswer
+from agent.background.consolidation.ask import extract_memory_updates, quoted_summary
+from agent.background.consolidation.input import ConsolidationInput
 from agent.companion import Companion
 from agent.errors import BadInput
 from agent.models.choice.choose import ChosenModel

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from agent.background.consolidation_budget import ConsolidationBudget
+from agent.background.consolidation.budget import ConsolidationBudget
 from agent.models.choice.providers import base_url_of
 from agent.models.choice.registry import Models
 from agent.services.listing import ListParts

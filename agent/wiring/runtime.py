@@ -26,8 +26,8 @@ class Runtime:
 async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime:
     """Create what a turn needs, and let the worker run jobs that an earlier process left."""
     await load("agent.turn.turn")
-    from agent.background.consolidation import Consolidation
-    from agent.background.consolidation_input import ConsolidationReader
+    from agent.background.consolidation.consolidate import Consolidation
+    from agent.background.consolidation.reader import ConsolidationReader
     from agent.background.worker import Worker
     from agent.turn.commit import AnswerStore
     from agent.turn.consolidation_due import ENOUGH, ConsolidationDue
@@ -39,8 +39,8 @@ async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime
     enough = ENOUGH if c.models.consolidates else 1
     due = ConsolidationDue(quiet, settings.history_messages, settings.history_budget, enough)
     model = await c.models.consolidating() if c.models.consolidates else None
-    reader = ConsolidationReader(c, with_model=model is not None)
-    worker = Worker(c, Consolidation(c, reader, due, model, c.consolidation_budget))
+    reader = ConsolidationReader(c, model)
+    worker = Worker(c, Consolidation(c, reader, model, c.consolidation_budget, due))
     turn = TurnDependencies(
         parts=c,
         settings=settings,

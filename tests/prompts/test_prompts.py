@@ -9,7 +9,7 @@ import pytest
 
 import agent
 import prompts
-from agent.background.consolidation_answer import ITEMS
+from agent.background.consolidation.answer import ITEMS
 from agent.turn.output.answer import ANSWER_SCHEMA
 from memory.people.profile_entries import FIELDS, field_named
 from memory.records import TaskStatus

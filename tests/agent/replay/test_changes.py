@@ -9,7 +9,9 @@ import pytest
 from scripted_server import Call, Say, answer
 
 import prompts
-from agent.background import consolidation_answer, consolidation_prompt, consolidation_questions
+from agent.background.consolidation import ask
+from agent.background.consolidation import prompt as consolidation_prompt
+from agent.background.consolidation.answer import ConsolidationAnswer
 from agent.models.ask import RequestedSchema
 from agent.replay.replay import replay
 from agent.tracing import setup
@@ -81,21 +83,21 @@ CODE: dict[str, tuple[Any, str, Any, str]] = {
         "what became",
     ),
     "the question of consolidation": (
-        consolidation_questions,
+        ask,
         "consolidation_prompt",
         lambda *_: "Anything?",
         "consolidation, message 1",
     ),
     "the form of consolidation": (
-        consolidation_questions,
+        ask,
         "schema_of",
         lambda *_: {"a": 1},
         "consolidation, response_format",
     ),
     "the reading of consolidation": (
-        consolidation_questions,
+        ask,
         "read_answer",
-        lambda *_: consolidation_answer.ConsolidationAnswer(summary="changed"),
+        lambda *_: ConsolidationAnswer(summary="changed"),
         "consolidation, what was read",
     ),
 }

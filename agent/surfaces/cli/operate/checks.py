@@ -116,7 +116,7 @@ class Checkup:
 
     async def _work(self) -> str:
         """Count the jobs. Raises MemoryFault if a job was given up, crashes its process, or is late."""
-        from agent.background.consolidation_budget import ConsolidationBudget
+        from agent.background.consolidation.budget import ConsolidationBudget
         from memory.sql.hidden import ended
         from memory.sql.jobs.job import SUSPECT
         from memory.sql.jobs.queue import JobQueue

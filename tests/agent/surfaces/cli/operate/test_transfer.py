@@ -5,7 +5,7 @@ import sqlite3
 import stat
 from contextlib import closing
 
-from agent.background.learn_imported import LearningCost, LearningResult
+from agent.background.consolidation.learn_imported import LearningCost, LearningResult
 from agent.companion import Companion
 from agent.types import Usage
 

@@ -17,8 +17,8 @@ from agents.models.interface import Model
 from openai.types.responses import ResponseCompletedEvent
 from sqlalchemy import func, select
 
-from agent.background.consolidation import Consolidation, Overtaken, UnreadableAnswer
-from agent.background.consolidation_messages import MESSAGES, MOST_MESSAGES
+from agent.background.consolidation.consolidate import Consolidation, Overtaken, UnreadableAnswer
+from agent.background.consolidation.reader import MESSAGES, MOST_MESSAGES
 from agent.errors import BadInput
 from agent.types import Usage
 from agent.types.budget import BYTES_A_TOKEN

@@ -9,8 +9,8 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from agent.background.consolidation_answer import ConsolidationAnswer
-from agent.background.consolidation_input import ConsolidationInput
+from agent.background.consolidation.answer import ConsolidationAnswer
+from agent.background.consolidation.input import ConsolidationInput
 from agent.models.choice.choose import ChosenModel
 from agent.models.fact_judge import judge
 from memory.facts.decide import Ruling

@@ -11,7 +11,7 @@ from agents.testing import ScriptedModel, assistant_message
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.background.consolidation_answer import (
+from agent.background.consolidation.answer import (
     MOST_ITEMS,
     ConsolidationAnswer,
     Context,
@@ -19,10 +19,9 @@ from agent.background.consolidation_answer import (
     read_answer,
     schema_of,
 )
-from agent.background.consolidation_input import ConsolidationInput, Person
-from agent.background.consolidation_messages import MAX_MESSAGE
-from agent.background.consolidation_prompt import consolidation_prompt
-from agent.background.consolidation_questions import extract_memory_updates
+from agent.background.consolidation.ask import extract_memory_updates
+from agent.background.consolidation.input import MAX_MESSAGE, ConsolidationInput, Person
+from agent.background.consolidation.prompt import consolidation_prompt
 from agent.models.choice.choose import brought_model
 from agent.types.budget import Budget
 from memory.audience import PRIVATE, Place, user_key

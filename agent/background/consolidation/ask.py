@@ -12,7 +12,7 @@ from typing import Annotated
 import openai
 from agents import ModelRefusalError
 
-from agent.background.consolidation_answer import (
+from agent.background.consolidation.answer import (
     ITEMS,
     Cited,
     ConsolidationAnswer,
@@ -23,8 +23,8 @@ from agent.background.consolidation_answer import (
     read_answer,
     schema_of,
 )
-from agent.background.consolidation_input import ConsolidationInput
-from agent.background.consolidation_prompt import consolidation_prompt, omitted_fields, transcript
+from agent.background.consolidation.input import ConsolidationInput
+from agent.background.consolidation.prompt import consolidation_prompt, omitted_fields, transcript
 from agent.models.ask import ask
 from agent.models.choice.choose import ChosenModel
 from agent.models.json_objects import object_with

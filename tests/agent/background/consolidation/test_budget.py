@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from agent.background.consolidation_budget import BudgetSpent, ConsolidationBudget
+from agent.background.consolidation.budget import BudgetSpent, ConsolidationBudget
 from hachi import Companion, Settings
 from hachi.testing import AnsweringModel
 from memory.sql.engine import Database

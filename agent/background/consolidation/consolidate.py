@@ -1,11 +1,10 @@
-"""Consolidate a conversation: update its summary, and the profiles, facts and tasks of those who spoke.
+"""Consolidate a conversation: read the input, ask for the changes, and apply them.
 
-A job reads the messages that no summary covers yet (`consolidation_input.py`) and asks the model for the
-changes in one call (`consolidation_answer.py`). Facts are stored first, each decided like any other. Then one
-transaction writes the summary, the profiles and their evidence, and deletes the job. After a crash in
-between, the job runs again: the model sees the stored facts, and none is stored twice. If an answer is
-incomplete, its complete items count, and the model is asked again about half of the messages. If that fails
-too, no summary covers them and the job is retried. Without a model, the summary quotes people.
+Facts are stored first, each decided like any other. Then one transaction writes the summary, the profiles and
+their evidence, and deletes the job. After a crash in between, the job runs again: the model sees the stored
+facts, and none is stored twice. If an answer is incomplete, its complete items count, and the model is asked
+again about half of the messages. If that fails too, no summary covers them and the job is retried. Without a
+model, the summary quotes people.
 """
 
 import json
@@ -19,17 +18,17 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from agent.background.consolidation_answer import ConsolidationAnswer, NewFact
-from agent.background.consolidation_budget import ConsolidationBudget
-from agent.background.consolidation_input import ConsolidationInput, ConsolidationReader
-from agent.background.consolidation_messages import MOST_MESSAGES
-from agent.background.consolidation_questions import extract_memory_updates, quoted_summary
-from agent.background.consolidation_rulings import AnswerRulings, confirmed_rulings
+from agent.background.consolidation.answer import ConsolidationAnswer, NewFact
+from agent.background.consolidation.ask import extract_memory_updates, quoted_summary
+from agent.background.consolidation.budget import ConsolidationBudget
+from agent.background.consolidation.input import ConsolidationInput
+from agent.background.consolidation.reader import MOST_MESSAGES, ConsolidationReader
+from agent.background.consolidation.rulings import AnswerRulings, confirmed_rulings
 from agent.models.choice.choose import ChosenModel
 from agent.models.failures import model_error
 from agent.turn.consolidation_due import ConsolidationDue
 from agent.types.budget import SUMMARY_BUDGET
-from memory.audience import Audience, Place, user_key
+from memory.audience import Audience, user_key
 from memory.errors import NotFound
 from memory.facts.candidate import Provenance
 from memory.facts.compare import mentions
@@ -66,11 +65,11 @@ class UnreadableAnswer(Exception):
 class Consolidation:
     parts: "Components"
     reader: ConsolidationReader
-    due: ConsolidationDue | None
-    """None: no further job is added, because the caller reads the following messages itself."""
     model: ChosenModel | None
     """None: the summary quotes people."""
     calls: ConsolidationBudget
+    due: ConsolidationDue | None
+    """None: no further job is added, because the caller reads the following messages itself."""
 
     async def check(self, job: Job) -> None:
         """Raise NotNow if the job must wait: the model's breaker is open, or no calls are left today."""
@@ -94,7 +93,7 @@ class Consolidation:
         decisions = list[Decision]()
         most, fault = max(MOST_MESSAGES >> (job.attempts - 1), 1), ""
         for _ in range(2):
-            reading = await self._read(job, most)
+            reading = await self.reader.next(job, most)
             if reading is None:
                 async with self.parts.database.write() as connection:
                     await self.parts.queue.finish(connection, job)
@@ -112,14 +111,6 @@ class Consolidation:
             fault = f"the model's answer about {len(reading.lines)} messages: {answer.faults[0]}"
             most = max(len(reading.lines) // 2, 1)
         raise UnreadableAnswer(fault)
-
-    async def _read(self, job: Job, most: int) -> ConsolidationInput | None:
-        place = Place(tuple(job.payload["place"]))
-        owner = user_key(job.user_id) if place.private else place.key
-        again = job.payload.get("again", ())
-        reading = await self.reader.next(job.payload["conversation"], owner, place, most, again)
-        fit = self.model.fit if self.model else None
-        return reading and replace(reading, narrow=fit is not None and fit.narrow)
 
     async def apply_memory_updates_to_user_context(
         self, reading: ConsolidationInput, answer: ConsolidationAnswer, job: Job, *, rest: bool = False

@@ -6,8 +6,7 @@ What people wrote is quoted everywhere, so that it cannot pass for Hachi's instr
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from agent.background.consolidation_input import KNOWN_FACTS, ConsolidationInput
-from agent.background.consolidation_messages import both_ends
+from agent.background.consolidation.input import KNOWN_FACTS, ConsolidationInput, both_ends
 from agent.turn.context.budget import Purse, newest_that_fit
 from agent.turn.context.user_snippet import (
     clock,

@@ -2,31 +2,28 @@
 and what is known of their authors."""
 
 import re
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta, tzinfo
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import takewhile
+from typing import TYPE_CHECKING
 
 from sqlalchemy import bindparam, func, select
 
-from agent.background.consolidation_messages import (
-    ANSWERED_WITHIN,
-    MOST_MESSAGES,
-    before_pending,
-    fitting_a_call,
-    with_last_replies,
-)
+from agent.background.consolidation.input import KNOWN_FACTS, ConsolidationInput, Person, both_ends
+from agent.models.choice.choose import ChosenModel
+from agent.turn.context.budget import newest_that_fit
 from agent.turn.context.user_snippet import fitting
-from memory.audience import Audience, Place
+from agent.types.budget import Budget
+from memory.audience import Audience, Place, user_key
 from memory.facts.candidate import Provenance
-from memory.facts.compare import mentions, tells
+from memory.facts.compare import tells
 from memory.facts.derived import MEMORY_SUMMARY, ended_facts, remaining_messages
-from memory.people.check_ins import CheckIn
 from memory.people.profile import UserContext
-from memory.people.profile_entries import Entry, context_of, messages_of
-from memory.process.traced import Traced
+from memory.people.profile_entries import context_of
 from memory.records import Memory, Message
 from memory.search.core_facts import core_facts, get_relevant_memories
+from memory.sql.jobs.job import Job
 from memory.sql.memories.memory_rows import UNEXPIRED, WITH_OWNERS, with_owners
 from memory.sql.messages.message_rows import Line
 from memory.sql.messages.reply_sources import recounting
@@ -37,14 +34,19 @@ from memory.text.names import named
 if TYPE_CHECKING:
     from agent.wiring.components import Components
 
-Mode = Literal["companion", "study", "work"]
-
+MOST_MESSAGES = 24
+"""The most messages in one call …"""
+MESSAGES = Budget(24_000)
+"""… and their total length, each with its middle cut."""
+MOST_PEOPLE = 4
+"""The most people whose messages are read in one call."""
+ANSWERED_WITHIN = timedelta(minutes=10)
+"""How long a message may wait for its reply; then it is consolidated without one."""
 SUMMARY_REREAD = 50
 """How many of the newest covered messages are read again to rewrite a withheld summary."""
 MOST_BEHIND = 100
 """The most messages without a summary that are read. Older ones are skipped, so that an imported transcript
 is not summarised whole; they stay in the transcript, and searches return them."""
-KNOWN_FACTS = 20
 MAX_NEAR = 16
 """The most similar stored facts, besides those in the user context."""
 FROM_PLACES = "(what others said elsewhere)"
@@ -72,141 +74,30 @@ _READ_UNTIL = select(func.max(messages.c.sent_at)).where(
 _STORED_FROM = WITH_OWNERS.where(memories.c.message_id.in_(bindparam("messages", expanding=True)), UNEXPIRED)
 
 
-@dataclass(frozen=True, slots=True)
-class Person:
-    """The author of messages, with what is known of them in that place."""
-
-    user: str
-    name: str
-    """Their most recent name."""
-    known: UserContext = field(default_factory=UserContext)
-    profile: tuple[Entry, ...] = ()
-    """The entries from which the profile in `known` is built."""
-
-
-@dataclass(frozen=True, slots=True)
-class ConsolidationInput(Traced):
-    """Messages that no summary covers, oldest first, and what is known if a model consolidates."""
-
-    conversation: str
-    owner: str
-    """``place:P``, or ``user:U`` in private."""
-    place: Place
-    lines: tuple[Line, ...]
-    people: tuple[Person, ...]
-    """The authors of the messages; in private, always the person."""
-    summary: str
-    """The conversation's summary before these messages; empty if it was withheld."""
-    earlier: tuple[Message, ...]
-    """Messages of people before these, to rewrite a withheld summary."""
-    after: int
-    """The `seq` of the last message that the summary covers."""
-    revision: int
-    """The revision of that summary …"""
-    summary_id: str | None
-    """… and its id, which changes when something in it is forgotten."""
-    mode: Mode
-    now: datetime
-    judged: bool = False
-    """Whether the model rules on facts."""
-    narrow: bool = False
-    """Whether the model's window fits only the short prompt."""
-    no_longer: tuple[str, ...] = ()
-    """Facts from the messages and from `earlier` ones that are no longer active."""
-    stored: tuple[Memory, ...] = ()
-    """Facts that are already stored from these messages."""
-    near: tuple[Memory, ...] = ()
-    """Stored facts that these messages, or the facts in `stored`, may concern."""
-    to_summarise: tuple[Memory, ...] = ()
-    """The facts of the only author, if a summary of them is due."""
-    check_ins: tuple[CheckIn, ...] | None = None
-    """Planned check-ins with the person; None if they want none."""
-
-    @property
-    def upto(self) -> int:
-        """The `seq` of the last message."""
-        return max(self.lines[-1].seq, self.after) if self.lines else self.after
-
-    @property
-    def from_people(self) -> tuple[Line, ...]:
-        """The messages of people, which the model cites by their numbers, from 1."""
-        return tuple(line for line in self.lines if line.message.role == "user")
-
-    @property
-    def zone(self) -> tzinfo:
-        """The zone in which times are shown: that of the first author."""
-        return self.people[0].known.zone if self.people else UTC
-
-    @property
-    def message_ids(self) -> frozenset[str]:
-        """The ids of all messages that the model is shown."""
-        return frozenset(message.id for message in (*(line.message for line in self.lines), *self.earlier))
-
-    @property
-    def facts(self) -> tuple[Memory, ...]:
-        """All facts that the model is shown."""
-        known = [fact for person in self.people for fact in person.known.long_term_facts]
-        return (*self.stored, *self.near, *known, *self.to_summarise)
-
-    @property
-    def profile_messages(self) -> frozenset[str]:
-        """The ids of the messages that the profiles rest on."""
-        return messages_of(entry for person in self.people for entry in person.profile)
-
-    def mentioned_sources(self, text: str) -> frozenset[str]:
-        """Return the ids of facts that share a word with a text, and of messages behind profile entries that
-        do; names do not count."""
-        names = {name for person in self.people for name in (person.user, person.name)}
-        facts = {fact.id for fact in self.facts if mentions(text, fact.content, names)}
-        entries = [entry for person in self.people for entry in person.profile]
-        return messages_of(entry for entry in entries if mentions(text, entry.value, names)) | facts
-
-    @property
-    def rulable(self) -> bool:
-        """Whether the model sees two facts, so that one may supersede the other."""
-        return self.judged and not self.narrow and len({fact.id for fact in self.facts}) > 1
-
-    def sources(self, cited: Iterable[int]) -> tuple[Line, ...]:
-        """Return the messages that an item of the answer rests on, all by one author. An item without
-        citations rests on all messages of the only author, so that forgetting one of them forgets it. Empty
-        if several people wrote, since the author is unknown."""
-        found = self.cited(cited) or self.from_people
-        return found if len({line.user for line in found}) == 1 else ()
-
-    def cited(self, numbers: Iterable[int]) -> tuple[Line, ...]:
-        """Return the messages with these numbers, in order."""
-        said = self.from_people
-        return tuple(said[number - 1] for number in sorted(set(numbers)) if 1 <= number <= len(said))
-
-
 @dataclass(frozen=True)
 class ConsolidationReader:
     parts: "Components"
-    with_model: bool
+    model: ChosenModel | None
+    """The model that consolidates, if one does. Only for it is read what is known."""
     answered_within: timedelta = ANSWERED_WITHIN
     most_behind: int = MOST_BEHIND
     """If more messages are pending, only the newest are read."""
 
-    async def next(
-        self,
-        conversation: str,
-        owner: str,
-        place: Place,
-        limit: int = MOST_MESSAGES,
-        again: Collection[str] = (),
-    ) -> ConsolidationInput | None:
-        """Return the next input, with at most `limit` messages. Messages to be read `again` come first, if
-        the summary covers them. None if there is nothing to do: the summary covers every message that is not
-        being answered, no summary is withheld, and no summary of facts is due."""
-        now = self.parts.clock()
+    async def next(self, job: Job, limit: int) -> ConsolidationInput | None:
+        """Return the next input of a job's conversation, with at most `limit` messages. Messages that the job
+        wants read again come first, if the summary covers them. None if there is nothing to do: the summary
+        covers every message that is not being answered, no summary is withheld, and no summary of facts is
+        due."""
+        conversation, place = job.payload["conversation"], Place(tuple(job.payload["place"]))
+        owner, now = user_key(job.user_id) if place.private else place.key, self.parts.clock()
         most = max(self.most_behind, MOST_MESSAGES)
         active = await self.parts.summaries.of(conversation, owner, now)
         new = await self.parts.transcript.following(conversation, owner, None, MOST_MESSAGES, most=most)
         after = active.covered if active else 0
-        covered = [line for line in await self.parts.transcript.lines(again, owner) if line.seq <= after]
-        ready = fitting_a_call(before_pending(new, now - self.answered_within))
-        lines = with_last_replies([*covered, *ready], limit)
-        lines = await self._without_places(lines, owner) if place.private else lines
+        again = await self.parts.transcript.lines(job.payload.get("again", ()), owner)
+        ready = _fitting_a_call(_before_pending(new, now - self.answered_within))
+        lines = _with_last_replies([*(line for line in again if line.seq <= after), *ready], limit)
+        lines = await self._without_places(lines, job.user_id) if place.private else lines
         earlier: Sequence[Message] = ()
         if active and active.withheld:
             async with self.parts.store.database.read() as connection:
@@ -215,8 +106,7 @@ class ConsolidationReader:
                 )
         names = {line.user: line.message.author for line in lines if line.message.role == "user"}
         if place.private:
-            user = owner.removeprefix("user:")
-            names.setdefault(user, earlier[-1].author if earlier else user)
+            names.setdefault(job.user_id, earlier[-1].author if earlier else job.user_id)
         reading = ConsolidationInput(
             conversation=conversation,
             owner=owner,
@@ -228,19 +118,20 @@ class ConsolidationReader:
             after=after,
             revision=active.revision if active else 0,
             summary_id=active.id if active else None,
-            mode=_mode(active.mode if active else None, self.parts.settings.mode),
+            mode=(active and active.mode) or self.parts.settings.mode,
             now=now,
             judged=self.parts.models.judges,
+            narrow=bool(self.model and self.model.fit and self.model.fit.narrow),
         )
-        if self.with_model:
+        if self.model:
             reading = await self._with_what_is_known(reading, active.updated_at if active else None)
         return reading if lines or earlier or reading.to_summarise else None
 
-    async def _without_places(self, lines: Sequence[Line], owner: str) -> Sequence[Line]:
+    async def _without_places(self, lines: Sequence[Line], user: str) -> Sequence[Line]:
         """Replace private replies that repeat what others said in places, so that nothing derived rests on
         it."""
         replies = [line.message.id for line in lines if line.message.role == "assistant"]
-        told = await recounting(self.parts.store.database, replies, owner.removeprefix("user:"))
+        told = await recounting(self.parts.store.database, replies, user)
         return [
             replace(line, message=replace(line.message, text=FROM_PLACES))
             if line.message.id in told
@@ -252,33 +143,21 @@ class ConsolidationReader:
         self, reading: ConsolidationInput, since: datetime | None
     ) -> ConsolidationInput:
         """Add stored knowledge about the people. `since` is the time of the last summary."""
-        now = reading.now
+        now, place, profiles = reading.now, reading.place, self.parts.profiles
         said = [*reading.earlier, *(line.message for line in reading.lines)]
         text = " ".join(one.text for one in said)
         over = await ended_facts(self.parts.store.database, [one.id for one in said], reading.owner, now)
         stored = await self._stored(reading)
         known_of = {
-            person.user: await core_facts(
-                self.parts.store, person.user, Audience.of(person.user, reading.place), now
-            )
+            person.user: await core_facts(self.parts.store, person.user, Audience.of(person.user, place), now)
             for person in reading.people
         }
-        elsewhere = [
-            fact
-            for facts in known_of.values()
-            for fact in facts
-            if fact.place != str(reading.place) and (since is None or fact.created_at > since)
-        ][:MAX_ELSEWHERE]
-        near = await self._near(reading, stored, elsewhere)
-        for person in reading.people:
-            near = [*await self._changed_by_others(reading, person, known_of[person.user]), *near]
-        already = {fact.id for fact in stored}
-        near = [*{fact.id: fact for fact in near if fact.id not in already}.values()][:MAX_NEAR]
+        near = await self._near(reading, stored, known_of, since)
         shown = {fact.id for fact in (*stored, *near)}
         people, due = list[Person](), list[Memory]()
         for person in reading.people:
-            user, place, facts = person.user, reading.place, known_of[person.user]
-            entries = await self.parts.profiles.readable(user, place, now)
+            user, facts = person.user, known_of[person.user]
+            entries = await profiles.readable(user, place, now)
             tasks = await self.parts.tasks.relevant(user, text, place, now=now)
             finished = await self.parts.tasks.finished(user, place, now - FINISHED_SINCE, FINISHED_TASKS)
             written = [entry.said_at for entry in entries if entry.field == MEMORY_SUMMARY]
@@ -287,11 +166,8 @@ class ConsolidationReader:
             known = context_of(profile, long_term_facts=relevant, open_tasks=tasks)
             due = self._to_summarise(known, facts, max(written, default=None))
             known = replace(known, open_tasks=(*tasks, *finished))
-            if place.private and await self.parts.check_ins.wanted(user):
-                planned = await self.parts.check_ins.planned(user, known.zone, now)
-                reading = replace(reading, check_ins=tuple(planned))
             people.append(replace(person, known=known, profile=tuple(profile)))
-        return replace(
+        reading = replace(
             reading,
             people=tuple(people),
             no_longer=over,
@@ -299,6 +175,10 @@ class ConsolidationReader:
             near=tuple(near),
             to_summarise=tuple(due) if len(people) == 1 else (),
         )
+        if not place.private or not await self.parts.check_ins.wanted(people[0].user):
+            return reading
+        planned = await self.parts.check_ins.planned(people[0].user, reading.zone, now)
+        return replace(reading, check_ins=tuple(planned))
 
     async def _stored(self, reading: ConsolidationInput) -> list[Memory]:
         """Return the stored facts that rest on these messages and are readable in the place."""
@@ -309,27 +189,38 @@ class ConsolidationReader:
         return [fact for fact in found if audience.may_read(fact.owners)]
 
     async def _near(
-        self, reading: ConsolidationInput, stored: Sequence[Memory], elsewhere: Sequence[Memory]
+        self,
+        reading: ConsolidationInput,
+        stored: Sequence[Memory],
+        known_of: Mapping[str, Sequence[Memory]],
+        since: datetime | None,
     ) -> list[Memory]:
-        """Return stored facts that the messages may concern, nearest first. Includes facts stated `elsewhere`
-        since the last summary, and facts similar to them."""
+        """Return other facts that the messages may concern: what others changed, what was stated elsewhere
+        `since` the last summary, and facts similar to those and to the messages, nearest first."""
         if not self.parts.models.judges or not reading.from_people:
             return []
-        found = {fact.id: fact for fact in elsewhere}
+        elsewhere = [
+            fact
+            for facts in known_of.values()
+            for fact in facts
+            if fact.place != str(reading.place) and (since is None or fact.created_at > since)
+        ][:MAX_ELSEWHERE]
+        changed, similar = list[Memory](), list[Memory]()
         for person in reading.people:
+            changed += await self._changed_by_others(reading, person, known_of[person.user])
             origin = Provenance(person.user, reading.now, reading.place)
-            texts = _texts_to_compare(reading, person, [*elsewhere, *stored])
-            most = MAX_NEAR + len(stored)
-            for fact in await self.parts.similar.around(texts, origin, most) if texts else ():
-                found.setdefault(fact.id, fact)
-        return [*found.values()]
+            if texts := _texts_to_compare(reading, person, [*elsewhere, *stored]):
+                similar += await self.parts.similar.around(texts, origin, MAX_NEAR + len(stored))
+        already = {fact.id for fact in stored}
+        found = {fact.id: fact for fact in (*changed, *elsewhere, *similar) if fact.id not in already}
+        return [*found.values()][:MAX_NEAR]
 
     async def _changed_by_others(
         self, reading: ConsolidationInput, person: Person, facts: Sequence[Memory]
     ) -> list[Memory]:
         """Return facts of others that may change what the person stated in this place: stated since the last
         consolidation, each after the person's older fact that depends on it."""
-        if reading.place.private or not self.parts.models.judges:
+        if reading.place.private:
             return []
         given = {"conversation": reading.conversation, "user": person.user, "after": reading.after}
         [(since,)] = await self.parts.store.database.rows(_READ_UNTIL, given)
@@ -376,6 +267,30 @@ def _words(text: str) -> tuple[str, ...]:
     return tags(re.findall(r"\w{3,}", text))[:MAX_WORDS]
 
 
-def _mode(own: str | None, default: Mode) -> Mode:
-    modes: dict[str | None, Mode] = {"companion": "companion", "study": "study", "work": "work"}
-    return modes.get(own, default)
+def _before_pending(lines: Sequence[Line], since: datetime) -> Sequence[Line]:
+    """Return the messages before the first one since then without a reply, whose turn may be running."""
+    waits = dict[str, int]()
+    for place, line in enumerate(lines):
+        if line.message.role == "assistant":
+            waits.pop(line.user, None)
+        elif line.message.sent_at > since:
+            waits.setdefault(line.user, place)
+    return lines[: min(waits.values(), default=len(lines))]
+
+
+def _fitting_a_call(lines: Sequence[Line]) -> list[Line]:
+    """Return as many of the first messages as fit one call."""
+    backwards = [(line, both_ends(line.message.text)) for line in reversed(lines)]
+    fit = newest_that_fit(backwards, MESSAGES)[::-1]
+    people = dict[str, None]()
+    for place, line in enumerate(fit):
+        people |= {line.user: None} if line.message.role == "user" else {}
+        if len(people) > MOST_PEOPLE:
+            return fit[:place]
+    return fit
+
+
+def _with_last_replies(lines: Sequence[Line], limit: int) -> Sequence[Line]:
+    """Return the first `limit` messages, and the replies to the last of them."""
+    rest = takewhile(lambda line: line.message.role == "assistant", lines[limit:])
+    return [*lines[:limit], *rest]
