@@ -164,7 +164,7 @@ def _advice(name: str, settings: Mapping[str, str]) -> str:
     if name in RENAMED:
         return f"it is {settings[RENAMED[name]]} now"
     if name in GONE:
-        return "what it set is fixed now, so take it out"
+        return "the setting was removed, so delete it"
     near = get_close_matches(name, settings, n=1)
     return f"did you mean {settings[near[0]]}?" if near else ""
 

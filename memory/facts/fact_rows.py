@@ -46,7 +46,7 @@ class FactRows:
             new_memory = await self.replacing(connection, candidate.proposed, origin, candidate.now)
             if new_memory.replaces != candidate.proposed.replaces:
                 raise Overtaken(
-                    f"{self.store.database.where}: what it corrects was superseded just now; try again"
+                    f"{self.store.database.where}: what it corrects has just been superseded; try again"
                 )
         case = await self._read(connection, candidate, searched)
         decision, resolution = case.decide(self.importance_floor)
@@ -54,7 +54,7 @@ class FactRows:
             return decision, case
         worded_so = candidate.still_valid(case.worded_so)
         if not searched.owners.issuperset(deciding_owners(candidate, worded_so)):
-            raise Overtaken(f"{self.store.database.where}: a fact that it rests on ended just now; try again")
+            raise Overtaken(f"{self.store.database.where}: a fact that it rests on has just ended; try again")
         await self._write(connection, candidate, resolution)
         said_again = [*worded_so.values(), *(step.memory for step in resolution.covered)]
         known = {memory.id: memory for memory in said_again}

@@ -92,4 +92,4 @@ def explain(error: BaseException, where: str) -> str:
 
 
 def _overtaken(where: str) -> Overtaken:
-    return Overtaken(f"{where}: somebody else changed the same just now; try again")
+    return Overtaken(f"{where}: another writer changed the same data; try again")

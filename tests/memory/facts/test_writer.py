@@ -362,7 +362,7 @@ async def test_a_judge_hears_two_statements_in_the_order_in_which_they_were_said
 
 async def test_what_keeps_being_overtaken_is_told(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     async def overtaken(*_: object) -> None:
-        raise Overtaken("somebody else changed the same just now; try again")
+        raise Overtaken("another writer changed the same data; try again")
 
     monkeypatch.setattr(stack.store, "insert", overtaken)
     with pytest.raises(StoreUnavailable, match="try again"):

@@ -219,7 +219,7 @@ async def test_a_mute_server_is_left(server: Server, tmp_path: Path, monkeypatch
 
 async def test_what_another_write_took_first_is_told_as_overtaken(database: Database) -> None:
     await add_user(database, "anna")
-    with pytest.raises(Overtaken, match="somebody else changed the same"):
+    with pytest.raises(Overtaken, match="another writer changed the same"):
         await add_user(database, "anna")
     assert await names(database) == ["anna"]
 

@@ -130,7 +130,7 @@ def test_a_misspelt_setting_is_told(hachi, monkeypatch):
         [
             "HACHI_LOOK_BACK is read by nothing; it is HACHI_CONSOLIDATE now; "
             "HACHI_OPENAI_BASE_URL is read by nothing; did you mean OPENAI_BASE_URL?; "
-            "HACHI_PURGE_MINUTES is read by nothing; what it set is fixed now, so take it out; "
+            "HACHI_PURGE_MINUTES is read by nothing; the setting was removed, so delete it; "
             "HACHI_TRACE_DAY is read by nothing; did you mean HACHI_TRACE_DAYS?"
         ],
     )
