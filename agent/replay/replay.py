@@ -23,8 +23,8 @@ from agent.tracing.differences import Difference, differences
 from agent.tracing.serialization import Serializer, read_trace
 from agent.tracing.setup import made_by, redaction_of
 from agent.tracing.trace import Trace, TraceWithJobs, shown_ids
+from agent.tracing.why.explain import explain
 from agent.tracing.why.gates import Question
-from agent.tracing.why.memories import why
 from agent.turn.context.gather import BuiltContext
 from agent.turn.context.persona import read_persona
 from agent.turn.context.prompt import budgets_of, messages_of, within_budgets
@@ -120,7 +120,7 @@ async def search_differences(pet: Companion, before: Trace, after: Trace) -> Asy
     for ids, other in ((then - at_present, today), (at_present - then, before)):
         for id in sorted(ids):
             with suppress(NotFound):  # a message
-                [one] = await why(pet.components.database, Question(now, None, other), id)
+                [one] = await explain(pet.traces, Question(now, None, other), id, ["memory"])
                 gate, text = one.stopped_at, one.content or "(forgotten)"
                 what = f"{gate.name}: {gate.value}" if gate else "differs"
                 if other is today:

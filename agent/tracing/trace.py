@@ -170,6 +170,11 @@ def mappings(value: Any) -> list[Mapping[str, Any]]:
     return [item for item in items if isinstance(item, Mapping)]
 
 
+def decisions_of(trace: Trace) -> list[Mapping[str, Any]]:
+    """Return the decisions on memories in a trace, in order."""
+    return [one for span in trace.spans("decision") for one in mappings(span.data.get("decisions"))]
+
+
 def scored_ids(search: Span) -> list[tuple[str, float]]:
     """Return a search's results as (id, score), best first."""
     return [(str(id), float(score)) for id, score in search.data.get("found") or ()]

@@ -18,9 +18,8 @@ from agent.surfaces.web.pages import Here, PageRequest, go
 from agent.surfaces.web.sign_in import ZONE, require_visit
 from agent.tracing.store.filters import TraceFilter
 from agent.tracing.trace import Summary
+from agent.tracing.why.explain import explain, traces_of
 from agent.tracing.why.gates import Question as WhyQuestion
-from agent.tracing.why.memories import traces_of
-from agent.tracing.why.memories import why as explain
 from agent.types.arguments import Page
 from memory.audience import Audience, user_key
 from memory.documents.files import MAX_BYTES
@@ -109,7 +108,7 @@ async def show(here: Here, id: str) -> Response:
     why = await provenance_of(here.pet, memory, user)
     forgetting, pet = await memories.preview_forget(memory.id, user=user), here.pet
     asked = WhyQuestion(pet.clock(), user, linked=await pet.people.accounts(user=user))
-    [explained] = await explain(pet.components.database, asked, memory.id)
+    [explained] = await explain(pet.traces, asked, memory.id, ["memory"])
     used = [one for one in await traces_of(pet.traces, memory.id, pet.clock()) if one[0].user == user]
     return here.page(
         "console/memory.html", memory=memory, why=why, forgetting=forgetting, explained=explained, used=used

@@ -17,8 +17,8 @@ from agent.tracing.render.text import harmless, json_text
 from agent.tracing.render.trace import warnings
 from agent.tracing.render.tree import drawn
 from agent.tracing.trace import TURN, Trace, TraceWithJobs, span_json
+from agent.tracing.why.explain import explain
 from agent.tracing.why.gates import Question
-from agent.tracing.why.messages import explain
 from memory.errors import NotFound
 
 FIRST = "0.0"
@@ -119,7 +119,7 @@ async def explain_memories(request: Request, whole: Whole, text: str = "") -> HT
     pet, visitor, text, wrong = request.app.state.pet, visitor_of(request), text.strip()[:500], ""
     asked = Question(pet.clock(), None if visitor.admin else visitor.user, whole.trace)
     try:
-        found = await explain(pet.components.database, pet.traces, asked, text) if text else []
+        found = await explain(pet.traces, asked, text) if text else []
     except NotFound as error:
         found, wrong = [], str(error)
     return page(request, "why.html", summary=whole.trace.summary, found=found, text=text, wrong=wrong)

@@ -1,25 +1,20 @@
 """The gates between a text and the model in a turn, and who asks about them."""
 
-import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Select, and_, func, or_, select
+from sqlalchemy import ColumnElement, Select, and_, or_, select
 
 from agent.tracing.trace import Trace, mappings, read_data, scored_ids, shown_ids
 from memory.audience import GLOBAL, PRIVATE, Audience, Place, user_key
 from memory.process.spans import Span
 from memory.search.excerpts import RELEVANT
 from memory.sql.engine import Database
-from memory.sql.memories.memory_rows import WHOLE_ID, begins
 from memory.sql.tables import active_conversations as summaries
 from memory.sql.tables import messages, rests_on
-from memory.text.short_ids import SHORT_ID
 
-FITTING = 10
-"""The most texts of one kind that are explained."""
 LANES = {"words": "in words", "dense": "in meaning"}
 Kind = Literal["memory", "message", "summary", "document"]
 
@@ -77,21 +72,19 @@ class Question:
             own = Audience.of(self.trace.summary.user, Place.of_key(self.trace.summary.place)).keys
             searches = self.trace.spans("search")  # in private, searches may read more
             return Audience(own.union(*(map(str, one.data.get("audience") or ()) for one in searches)))
-        return (
-            None
-            if self.user is None
-            else Audience.of(self.user, PRIVATE, {user_key(one): one for one in self.linked})
-        )
+        linked = {user_key(one): one for one in self.linked}
+        return None if self.user is None else Audience.of(self.user, PRIVATE, linked)
 
     @property
     def person(self) -> str | None:
         """Return the person whose texts are listed first."""
         return self.trace.summary.user if self.trace else self.user
 
-    @property
-    def listed(self) -> list[str] | None:
-        """Return the owners whose texts may be explained; None: all."""
-        return None if self.user is None else [*map(user_key, (self.user, *self.linked)), GLOBAL]
+    def listed_in(self, query: Select[Any], owner: ColumnElement[str]) -> Select[Any]:
+        """Limit the query to rows whose owner's texts may be explained."""
+        if self.user is None:
+            return query
+        return query.where(owner.in_([*map(user_key, (self.user, *self.linked)), GLOBAL]))
 
     @property
     def at(self) -> datetime:
@@ -102,35 +95,6 @@ class Question:
         """Return the ids of the texts in the turn's prompt."""
         scenes = self.trace.spans("scene") if self.trace else ()
         return frozenset(id for scene in scenes for id in read_data(scene, "context", "shown") or ())
-
-
-async def fitting(
-    database: Database,
-    query: Select[Any],
-    text: ColumnElement[str],
-    wanted: str,
-    *order: ColumnElement[Any],
-    most: int = FITTING,
-) -> Sequence[Any]:
-    """Return the rows whose id is or begins with `wanted`, or whose text contains all its words."""
-    if is_id(wanted := wanted.strip().lower()):
-        fits = [begins(query.selected_columns.id, wanted)]
-    else:
-        fits = [_holds(text, word) for word in dict.fromkeys(re.findall(r"\w+", wanted))]
-    return await database.rows(query.where(*fits).order_by(*order).limit(most)) if fits else []
-
-
-def _holds(text: ColumnElement[str], word: str) -> ColumnElement[bool]:
-    """Return the condition that the text contains the word in any case. SQLite folds only ASCII."""
-    spellings = {word, word.capitalize(), word.upper()} if not word.isascii() else {word}
-    return or_(
-        func.lower(text).contains(word, autoescape=True),
-        *(text.contains(one, autoescape=True) for one in sorted(spellings)),
-    )
-
-
-def is_id(wanted: str) -> bool:
-    return re.fullmatch(rf"[0-9a-f-]{{{SHORT_ID},{WHOLE_ID}}}", wanted) is not None
 
 
 def readable(asked: Question, owners: Collection[str]) -> Gate:
@@ -210,7 +174,7 @@ async def in_summary(database: Database, asked: Question, id: str) -> list[Gate]
     if there was no summary."""
     c = summaries.c
     shown = select(c.id, c.summary).where(c.id.in_(asked.shown))
-    if not await database.rows(shown):
+    if not (asked.shown and await database.rows(shown)):
         return []
     stated = select(rests_on.c.derived_id).where(rests_on.c.source_id == id, rests_on.c.how == "covered")
     here = and_(messages.c.conversation_id == c.conversation_id, messages.c.seq <= c.covered)

@@ -6,9 +6,9 @@ import pytest
 from scripted_server import Call, Fail, Say, answer
 
 from agent.tracing.store.filters import TraceFilter
+from agent.tracing.why.explain import explain as explain_all
+from agent.tracing.why.explain import traces_of
 from agent.tracing.why.gates import Question, Why
-from agent.tracing.why.memories import traces_of, why
-from agent.tracing.why.messages import explain as explain_all
 from memory.errors import NotFound
 
 NAPPING = ((0.4, "Mitzi"), (0.7, "Grandfather"), (0.8, "The neighbour"))
@@ -47,7 +47,7 @@ def told(pet):
 def explain(pet):
     async def one(wanted: str, trace: Any = None, user: str | None = None) -> Why:
         asked = Question(pet.clock(), user, trace)
-        [found] = await why(pet.components.database, asked, wanted)
+        [found] = await explain_all(pet.traces, asked, wanted, ["memory"])
         return found
 
     return one
@@ -59,7 +59,7 @@ def said(pet):
 
     async def one(words: str, trace: Any = None, user: str | None = None) -> Why:
         asked = Question(pet.clock(), user, trace)
-        found = await explain_all(pet.components.database, pet.traces, asked, words)
+        found = await explain_all(pet.traces, asked, words)
         [message] = [one for one in found if one.kind == "message"]
         return message
 
@@ -207,7 +207,7 @@ async def test_a_message_says_what_its_consolidation_came_to(
         await pet.respond(text, user="ana")
         await pet.settle()
     asked = Question(pet.clock(), "ana")
-    [found] = await explain_all(pet.components.database, pet.traces, asked, "Mitzi")
+    [found] = await explain_all(pet.traces, asked, "Mitzi")
     assert stopped(found)[1].startswith(why)
     assert ("ana has no calls for consolidation left" in stopped(found)[1]) == (per_hour == 1)
 
@@ -231,7 +231,7 @@ async def test_what_stood_in_the_prompt_was_given_there(pet_at, first_way, serve
     reply = await pet.respond("is my cat well?", user="ana")
     await pet.settle()
     trace = await pet.traces.get(reply.trace_id, pet.clock())
-    [found] = await why(pet.components.database, Question(pet.clock(), None, trace), id)
+    [found] = await explain_all(pet.traces, Question(pet.clock(), None, trace), id, ["memory"])
     assert found.received
     assert [gate.name for gate in found.gates if gate.passed][-1] == "in the prompt"
 
@@ -239,11 +239,12 @@ async def test_what_stood_in_the_prompt_was_given_there(pet_at, first_way, serve
 async def test_all_words_must_fit_and_those_of_the_turns_person_come_first(pet, told, turn):
     mine, bens = await told(), await told("Ben's CAT naps on Ünal's piano", user="ben")
     await told("Ana's dog sleeps elsewhere")
-    trace, database = await turn(), pet.components.database
+    trace = await turn()
     for wanted, ids in {"piano cat": [mine, bens], "piano mitzi": [mine], "ünal cat": [bens]}.items():
-        assert [one.id for one in await why(database, Question(pet.clock(), None, trace), wanted)] == ids
+        found = await explain_all(pet.traces, Question(pet.clock(), None, trace), wanted, ["memory"])
+        assert [one.id for one in found] == ids
     with pytest.raises(NotFound):
-        await why(database, Question(pet.clock(), None), "cat dog")
+        await explain_all(pet.traces, Question(pet.clock(), None), "cat dog")
 
 
 async def test_documents_and_summaries_are_explained_too(pet_at, first_way, server, clock, tmp_path):
@@ -260,7 +261,7 @@ async def test_documents_and_summaries_are_explained_too(pet_at, first_way, serv
     reply = await pet.respond("how fast?", user="ana")
     await pet.settle()
     trace = await pet.traces.get(reply.trace_id, clock())
-    found = await explain_all(pet.components.database, pet.traces, Question(clock(), None, trace), "purrs")
+    found = await explain_all(pet.traces, Question(clock(), None, trace), "purrs")
     names = {one.kind: (one.received, [gate.name for gate in one.gates]) for one in found}
     assert names["summary"] == (True, ["readable here", "not withheld", "in the prompt"])
     assert names["document"] == (False, ["readable here", "added before", "not in the prompt"])

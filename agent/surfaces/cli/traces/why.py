@@ -33,14 +33,13 @@ async def why(
 
     Without --in: who may read it now, and the turns that stored, found or used it.
     """
+    from agent.tracing.why.explain import explain, traces_of
     from agent.tracing.why.gates import Question
-    from agent.tracing.why.memories import traces_of
-    from agent.tracing.why.messages import explain
 
     trace = await pet.traces.get(within, pet.clock()) if within else None
     linked = await pet.people.accounts(user=user) if user else []
     asked = Question(pet.clock(), user, trace, linked)
-    found = await explain(pet.components.database, pet.traces, asked, wanted)
+    found = await explain(pet.traces, asked, wanted)
     seen = [[] if trace else await traces_of(pet.traces, one.id, pet.clock()) for one in found]
     pairs = list(zip(found, seen, strict=True))
     told = (line for pair in pairs for line in _lines(*pair))
