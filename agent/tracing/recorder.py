@@ -9,19 +9,19 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Protocol
 from uuid import uuid4
 
-from agent.errors import HachiError, ModelError
-from agent.tracing.calls import call_arguments, ids_of, place_or_private
-from agent.tracing.serialization import Serializer, StoredTrace
+from agent.errors import BadInput, HachiError, ModelError
+from agent.tracing.serialization import Serializer, StoredTrace, call_arguments, ids_of
 from agent.tracing.store.traces import Traces
 from agent.tracing.trace import CALL, TURN, Summary, place_key
 from agent.types import Reply, TurnRequest
-from memory.audience import Place
+from agent.types.arguments import place_of
+from memory.audience import PRIVATE, Place
 from memory.errors import StoreUnavailable
 from memory.process.breaker import Breaker, CircuitOpen
 from memory.process.spans import (
@@ -166,8 +166,10 @@ class Recorder:
         if is_recorded():
             yield lambda _: None
             return
-        user, place = arguments["user"], arguments.get("place")
-        about = self._about(CALL, storable(user) if isinstance(user, str) else None, place_or_private(place))
+        user, place = arguments["user"], PRIVATE
+        with suppress(BadInput):  # the call reports what is wrong with it
+            place = place_of(arguments.get("place"))
+        about = self._about(CALL, storable(user) if isinstance(user, str) else None, place)
         with (
             self._recorded(replace(about, said=method)),
             span("tool", method, arguments=call_arguments(arguments, texts=False)) as tool,

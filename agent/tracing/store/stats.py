@@ -12,11 +12,10 @@ from typing import Any
 
 from sqlalchemy import Select, Text, cast, func, select
 
-from agent.tracing.prices import cost_of
 from agent.tracing.store.filters import TraceFilter
 from agent.tracing.store.rows import conditions
 from agent.tracing.store.traces import Traces
-from agent.tracing.trace import CALL, TURN
+from agent.tracing.trace import CALL, TURN, cost_of
 from agent.types import Usage
 from memory.sql.tables import traces as table
 

@@ -7,18 +7,27 @@ import zlib
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, Table, delete, exists, func, or_, select, update
-from sqlalchemy.dialects.postgresql import insert
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import ColumnElement, delete, exists, func, or_, select, update
 
 from agent.errors import BadInput
 from agent.tracing.serialization import MADE_BY_KEY, StoredTrace, read_trace
-from agent.tracing.store.content import delete_bodies, holding, not_erased
 from agent.tracing.store.filters import TraceFilter
-from agent.tracing.store.rows import BATCH, as_bytes, conditions, inside, to_row, to_summary
+from agent.tracing.store.rows import (
+    BATCH,
+    as_bytes,
+    conditions,
+    delete_bodies,
+    holds,
+    inside,
+    not_erased,
+    note_rows,
+    to_row,
+    to_summary,
+    upsert,
+)
 from agent.tracing.trace import CALL, TURN, Summary, Trace, TraceWithJobs, Work, mappings
 from agent.types import Usage
 from agent.types.arguments import Instant, Limit, ShortText, ShortTexts
@@ -77,16 +86,16 @@ class Traces:
             if not kept:
                 return 0
             rows = [to_row(one.summary, now) for one in kept]
-            written_rows = (await connection.execute(_upsert(traces, "id"), rows)).all()
+            written_rows = (await connection.execute(upsert(traces, "id"), rows)).all()
             bodies = [{"trace_id": one.summary.id, "body": one.body} for one in kept if one.body is not None]
             if made_by is not None and made_by[0] not in self._made_by:
                 body = zlib.compress(json.dumps(made_by[1], ensure_ascii=False).encode())
                 bodies.append({"trace_id": _MADE_BY + made_by[0], "body": body})
             if bodies:
-                await connection.execute(_upsert(trace_bodies, "trace_id"), bodies)
+                await connection.execute(upsert(trace_bodies, "trace_id"), bodies)
             if emptied := [id for one in kept if one.body is None and (id := one.summary.id) in stored]:
                 await delete_bodies(connection, emptied)  # an earlier write stored a body
-            await _note_rows(connection, {row.id: row.seq for row in written_rows}, kept)
+            await note_rows(connection, {row.id: row.seq for row in written_rows}, kept)
         if made_by is not None:
             self._made_by[made_by[0]] = made_by[1]
         return len(kept)
@@ -212,7 +221,9 @@ class Traces:
             query = query.where(traces.c.seq < below)
         rows = await self.database.rows(query)
         last = rows[-1].id if len(rows) == most else None
-        return await asyncio.to_thread(holding, rows, wanted.text) if wanted.text else rows, last
+        if text := wanted.text:
+            rows = await asyncio.to_thread(lambda: [row for row in rows if holds(row, text)])
+        return rows, last
 
     async def _work(self, turns: Collection[str]) -> dict[str, tuple[Work, ...]]:
         """Return the jobs that followed these turns, by the turn's id."""
@@ -306,25 +317,3 @@ class Traces:
     async def _body(self, id: str) -> bytes | None:
         rows = await self.database.rows(select(trace_bodies.c.body).where(trace_bodies.c.trace_id == id))
         return rows[0].body if rows else None
-
-
-@cache
-def _upsert(table: Table, key: str) -> Any:
-    """Build an upsert. It is built once, because that takes longer than running it. For `traces`, it returns
-    each id with its `seq`."""
-    new = insert(table)
-    values = {c.name: new.excluded[c.name] for c in table.c if c.name not in (key, "seq")}
-    statement = new.on_conflict_do_update(index_elements=[key], set_=values)
-    return statement.returning(table.c.id, table.c.seq) if table is traces else statement
-
-
-async def _note_rows(
-    connection: AsyncConnection, numbers: Mapping[str, int], kept: Sequence[StoredTrace]
-) -> None:
-    """Store which rows each trace shows, by the trace's `seq`."""
-    shown = {(numbers[one.summary.id], as_bytes(id)) for one in kept for id in one.rows}
-    rows = [row for row in shown if row[1] is not None]
-    if rows:  # without SQLAlchemy, which takes three times as long
-        insertion = insert(trace_rows).on_conflict_do_nothing()
-        written = insertion.compile(dialect=connection.dialect, column_keys=trace_rows.c.keys())
-        await connection.exec_driver_sql(str(written), rows)

@@ -6,9 +6,9 @@ import pytest
 from scripted_server import Call, Fail, Say, answer
 
 from agent.errors import ModelError
-from agent.tracing.prices import cost_of
 from agent.tracing.store.filters import TraceFilter
 from agent.tracing.store.stats import percentile, stats_of
+from agent.tracing.trace import cost_of
 from agent.types import Usage
 
 EVERY = TraceFilter(kinds=frozenset())
