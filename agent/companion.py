@@ -182,7 +182,8 @@ class Companion:
                     pet._wake_worker,
                 )
                 schedule.start(closing)
-            await pet._purge_forgotten()
+            with suppress(MemoryFault):  # the next operation reports a database that is away
+                await pet.admin.purge_forgotten()
             pet._closing = closing.pop_all()
         return pet
 
@@ -193,12 +194,6 @@ class Companion:
         closing, self._closing = self._closing, AsyncExitStack()
         await closing.aclose()
         self.components.database.closed = True
-
-    async def _purge_forgotten(self) -> None:
-        """Purge what was forgotten and can no longer be restored. An unreachable database is not reported
-        here: the next operation reports it."""
-        with suppress(MemoryFault):
-            await self.admin.purge_forgotten()
 
     @property
     def settings(self) -> Settings:

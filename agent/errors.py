@@ -11,18 +11,7 @@ HachiError
 └── memory.errors.MemoryFault
 """
 
-from memory.errors import HachiError
-
-__all__ = [
-    "AnswerMisfit",
-    "BadInput",
-    "GuardrailTripped",
-    "HachiError",
-    "ModelError",
-    "ModelRejected",
-    "ModelUnavailable",
-    "SettingsError",
-]
+from memory.errors import HachiError as HachiError
 
 
 class SettingsError(HachiError):

@@ -91,8 +91,8 @@ _HTTP_URL = TypeAdapter(AnyHttpUrl)
 HttpAddress = Annotated[str, AfterValidator(_http_url)]
 
 
-def _conventional(name: str, field: str) -> Any:
-    return Field(default=None, validation_alias=AliasChoices(field, name))
+def _conventional(name: str) -> Any:
+    return Field(default=None, validation_alias=AliasChoices(name.lower(), name))
 
 
 def _variable(fields: Mapping[str, FieldInfo], name: str) -> tuple[str, bool]:
@@ -186,22 +186,22 @@ class Settings(BaseSettings):
     env_file: Path | None = None
     """A file with one setting a line; the environment wins over it. Unset: `.env` in `home`. Set it to keep
     secrets in another file."""
-    database_url: SecretStr | None = _conventional("DATABASE_URL", "database_url")
+    database_url: SecretStr | None = _conventional("DATABASE_URL")
     """The URL of a PostgreSQL database, `postgresql://…`. Unset: SQLite in `home`. Set it for several
     processes or machines."""
-    qdrant_url: HttpAddress | None = _conventional("QDRANT_URL", "qdrant_url")
+    qdrant_url: HttpAddress | None = _conventional("QDRANT_URL")
     """The URL of a Qdrant server or cluster. Unset: the index is in this process. Set it if `hachi doctor`
     says that somebody has more than that index may hold."""
-    qdrant_api_key: SecretStr | None = _conventional("QDRANT_API_KEY", "qdrant_api_key")
+    qdrant_api_key: SecretStr | None = _conventional("QDRANT_API_KEY")
     """The key of the Qdrant server. Set it if the server requires one."""
     index_memory: Annotated[int, Field(ge=1, le=1_000_000)] = 256
     """Megabytes of memory for the index in this process; it keeps the people who searched last. Raise it if
     many people search at once, lower it on a small machine."""
 
-    openai_api_key: SecretStr | None = _conventional("OPENAI_API_KEY", "openai_api_key")
+    openai_api_key: SecretStr | None = _conventional("OPENAI_API_KEY")
     """The key of the model's server. With neither a key nor a base URL, the offline stand-in answers. Set it
     for OpenAI, or for a server that requires a key."""
-    openai_base_url: HttpAddress | None = _conventional("OPENAI_BASE_URL", "openai_base_url")
+    openai_base_url: HttpAddress | None = _conventional("OPENAI_BASE_URL")
     """The URL of an OpenAI-compatible server: Ollama, vLLM, LM Studio, Mistral … Set it for any server but
     OpenAI's."""
     provider: ProviderName | None = None
@@ -351,13 +351,13 @@ class Settings(BaseSettings):
     in answers over HTTP, 127.0.0.1 with the server's port. With https, the console's cookie is sent only over
     TLS. Set it behind a proxy."""
     forward_user_info_header_jwt_secret: SecretStr | None = _conventional(
-        "FORWARD_USER_INFO_HEADER_JWT_SECRET", "forward_user_info_header_jwt_secret"
+        "FORWARD_USER_INFO_HEADER_JWT_SECRET"
     )
     """The secret with which Open WebUI signs the tokens of its users. If it is set, a service's key acts only
     for the user of such a token, and for nobody without a token. Set it if others can reach the server."""
-    discord_token: SecretStr | None = _conventional("DISCORD_TOKEN", "discord_token")
+    discord_token: SecretStr | None = _conventional("DISCORD_TOKEN")
     """The token of the bot that `hachi discord` runs. Set it to run a Discord bot."""
-    discord_api_url: HttpAddress | None = _conventional("DISCORD_API_URL", "discord_api_url")
+    discord_api_url: HttpAddress | None = _conventional("DISCORD_API_URL")
     """The URL of Discord's API, such as a proxy's `http://127.0.0.1:8080/api/v10`. Unset: Discord's own. Set
     it if the bot can reach Discord only through a proxy."""
     discord_servers: Ids = frozenset()
@@ -372,14 +372,14 @@ class Settings(BaseSettings):
     bot_daily_turns: Annotated[int, Field(ge=0, le=100_000)] = 0
     """The most turns of one person with a bot in a day (UTC); 0: no limit. Set it if strangers use your
     model."""
-    slack_bot_token: SecretStr | None = _conventional("SLACK_BOT_TOKEN", "slack_bot_token")
+    slack_bot_token: SecretStr | None = _conventional("SLACK_BOT_TOKEN")
     """The token of the bot that `hachi slack` runs: `xoxb-…`. Set it to run a Slack bot."""
-    slack_app_token: SecretStr | None = _conventional("SLACK_APP_TOKEN", "slack_app_token")
+    slack_app_token: SecretStr | None = _conventional("SLACK_APP_TOKEN")
     """The app's token for Socket Mode: `xapp-…`. Set it to run the bot without a public URL."""
-    slack_signing_secret: SecretStr | None = _conventional("SLACK_SIGNING_SECRET", "slack_signing_secret")
+    slack_signing_secret: SecretStr | None = _conventional("SLACK_SIGNING_SECRET")
     """The secret with which Slack signs its requests, for `hachi slack --http`. Set it if the bot has a URL
     that Slack can reach."""
-    slack_api_url: HttpAddress | None = _conventional("SLACK_API_URL", "slack_api_url")
+    slack_api_url: HttpAddress | None = _conventional("SLACK_API_URL")
     """The URL of Slack's API. Unset: `https://slack.com/api/`. GovSlack's is `https://slack-gov.com/api/`.
     Set it for GovSlack."""
     decisions: Literal["on", "redacted", "off"] = "on"

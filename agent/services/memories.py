@@ -1,6 +1,6 @@
 """Looks up, adds, changes and forgets memories for the person they belong to: `pet.memories`."""
 
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,7 +13,6 @@ from agent.errors import BadInput
 from agent.services.forgetting import ForgetService
 from agent.services.listing import ListService
 from agent.types.arguments import (
-    Argument,
     Content,
     FewLimit,
     Importance,
@@ -187,7 +186,7 @@ class MemoryService(ListService):
 
     async def remember_many(
         self,
-        facts: Annotated[Iterable[Mapping[str, Any]], Argument(listed)],
+        facts: Annotated[Sequence[Mapping[str, Any]], BeforeValidator(listed)],
         *,
         user: User,
         place: Where = None,
@@ -196,7 +195,7 @@ class MemoryService(ListService):
         `ttl`, `type` and `importance`. The decisions are the same as for single calls; without a model it
         stores thousands a second. All are stored when this returns. Raises BadInput, before anything is
         stored, for a value that cannot be used."""
-        new_memories = [new_memory_of(fact) for fact in facts]
+        new_memories = [new_memory_of(**fact) for fact in facts]
         await self.erasure.finished(user)
         origin = Provenance(user, self.parts.clock(), place_of(place), source="note", stated_now=True)
         decisions = await remember_many(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from typing import Any, TypeVar, cast
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError, validate_call, with_config
+from pydantic import ConfigDict, ValidationError, validate_call
 
 from agent.errors import BadInput
 from agent.types.arguments import InvalidValue
@@ -88,20 +88,6 @@ def _path(names: list[str], fault: Mapping[str, Any]) -> str:
     first, *rest = fault["loc"] or ("arguments",)
     name = names[first] if isinstance(first, int) and first < len(names) else str(first)
     return ".".join([name, *map(str, rest)]) if rest and isinstance(rest[0], int) else name
-
-
-def read_fields(shape: type, values: Any) -> dict[str, Any]:
-    """Return the parsed fields of a TypedDict. Raises BadInput."""
-    try:
-        return dict(_adapter(shape).validate_python(values))
-    except ValidationError as error:
-        fault = error.errors(include_url=False)[0]
-        raise BadInput(line_of(str(fault["loc"][0]) if fault["loc"] else "fact", fault)) from None
-
-
-@functools.cache
-def _adapter(shape: type) -> TypeAdapter[Any]:
-    return TypeAdapter(with_config(_CONFIG)(shape))
 
 
 _WHAT = {

@@ -2,10 +2,9 @@
 checks single values by type. Raises BadInput."""
 
 import re
-from collections.abc import Mapping
 from datetime import date, datetime, time, timedelta, tzinfo
 from reprlib import repr as shown
-from typing import TYPE_CHECKING, Any, Required
+from typing import TYPE_CHECKING
 
 from typing_extensions import TypedDict
 
@@ -23,11 +22,11 @@ from agent.types.arguments import (
     User,
     place_of,
 )
-from agent.types.checks import read_fields
+from agent.types.checks import checks_call
 from memory.audience import GLOBAL, PRIVATE, Audience, Place, user_key
 from memory.errors import NotFound
 from memory.people.due_dates import read_due
-from memory.records import Memory, NewMemory
+from memory.records import DEFAULT_IMPORTANCE, Memory, NewMemory
 from memory.sql.memories.store import tellers
 
 if TYPE_CHECKING:
@@ -35,23 +34,13 @@ if TYPE_CHECKING:
     from memory.people.tasks import Due
 
 
-class FactFields(TypedDict, total=False):
+class MemoryChanges(TypedDict, total=False):
+    """What a correction may change: the arguments of `remember`."""
+
     subjects: Subjects
     ttl: Ttl
     type: Type
     importance: Importance
-
-
-class NewFact(FactFields, total=False):
-    """A fact as callers write it."""
-
-    content: Required[Content]
-    replaces: MemoryId | None
-
-
-class MemoryChanges(FactFields, total=False):
-    """What a correction may change: the arguments of `remember`."""
-
     said_at: Instant | None
     everybody: bool
     author: Name | None
@@ -61,8 +50,17 @@ HOW_STATED = ("said_at", "everybody", "author")
 """The fields that say how a correction was stated; the others belong to the fact."""
 
 
-def new_memory_of(arguments: Mapping[str, Any]) -> NewMemory:
-    return NewMemory(**read_fields(NewFact, arguments))
+@checks_call
+def new_memory_of(
+    content: Content,
+    subjects: Subjects = (),
+    ttl: Ttl = None,
+    type: Type = "fact",
+    importance: Importance = DEFAULT_IMPORTANCE,
+    replaces: MemoryId | None = None,
+) -> NewMemory:
+    """Return a fact as callers write it."""
+    return NewMemory(content, (*subjects,), ttl, type, importance, replaces)
 
 
 def due_of(text: str | datetime | None, zone: tzinfo | None, now: datetime) -> "Due":

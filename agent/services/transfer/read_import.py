@@ -3,11 +3,12 @@
 The whole file is read before the first row is written. Unreadable parts are listed, and the rest is imported.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from reprlib import repr as shown
-from typing import Any
+from typing import Any, TypeVar
 
 from agent.errors import BadInput
 from agent.services.transfer.export import FORMAT, VERSION
@@ -25,6 +26,8 @@ from memory.audience import PRIVATE, Place
 from memory.facts.candidate import Provenance
 from memory.records import DEFAULT_IMPORTANCE, NewMemory, Source
 from memory.text.ttl import LONGEST
+
+T = TypeVar("T")
 
 OLD_PLACE = (
     "this export of a place does not say who said what; export the place again with this version, "
@@ -100,12 +103,15 @@ def parse_import(export: Any, *, user: User) -> ParsedImport:
 
 def _parse(given: Any, user: str) -> ParsedImport:
     unreadable: list[str] = []
+    as_memory = partial(_memory, user=user)
     if facts := facts_in(given):
-        return ParsedImport([], _read_memories(facts, user, unreadable), unreadable=unreadable)
+        read = _readable("memory", facts, as_memory, unreadable)
+        return ParsedImport([], read, unreadable=unreadable)
     if others := messages_in(given, user):
         return ParsedImport(others.messages, unreadable=others.unreadable)
     if isinstance(given, list):
-        return ParsedImport(_messages(given, unreadable), unreadable=unreadable)
+        sent = _readable("message", given, _message, unreadable)
+        return ParsedImport(sent, unreadable=unreadable)
     if not isinstance(given, dict) or given.get("format") != FORMAT:
         raise BadInput("this is no export of hachi, ChatGPT, Claude or mem0, and no list of messages")
     if given.get("version") != VERSION:
@@ -119,39 +125,32 @@ def _parse(given: Any, user: str) -> ParsedImport:
     named = all("user" in entry for entry in messages if isinstance(entry, dict))
     if not place.private and not named:
         raise BadInput(OLD_PLACE)
-    read = _read_memories(memories, user, unreadable) if place.private else []
-    sent = _messages(messages, unreadable)
+    read = _readable("memory", memories, as_memory, unreadable) if place.private else []
+    sent = _readable("message", messages, _message, unreadable)
     imported = ("memories", "messages") if place.private else ("messages",)
     lists = {key: len(value) for key, value in given.items() if isinstance(value, list) and value}
     ignored = {key: count for key, count in lists.items() if key not in imported}
     return ParsedImport(sent, read, ignored, place, unreadable)
 
 
-def _read_memories(
-    memories: Sequence[Any], user: str, unreadable: list[str]
-) -> list[tuple[NewMemory, Provenance]]:
-    read: list[tuple[NewMemory, Provenance]] = []
-    for number, entry in enumerate(memories, start=1):
-        try:
-            read.append(_memory(entry, user))
-        except UNREADABLE as error:
-            unreadable.append(f"memory {number} cannot be read: {what_is_wrong(error)}")
-    return read
-
-
-def _messages(entries: Sequence[Any], unreadable: list[str]) -> list[Any]:
-    """Return the entries that can be stored."""
-    messages: list[Any] = []
+def _readable(name: str, entries: Sequence[Any], read: Callable[[Any], T], unreadable: list[str]) -> list[T]:
+    """Return the entries as read, and add a line to `unreadable` for each that cannot be."""
+    found: list[T] = []
     for number, entry in enumerate(entries, start=1):
         try:
-            if not isinstance(entry, dict):
-                raise BadInput("it is no object with author, text and sent_at")
-            _ = entry["author"], entry["sent_at"]
-            require_storable(entry)
-            messages.append(entry)
+            found.append(read(entry))
         except UNREADABLE as error:
-            unreadable.append(f"message {number} cannot be read: {what_is_wrong(error)}")
-    return messages
+            unreadable.append(f"{name} {number} cannot be read: {what_is_wrong(error)}")
+    return found
+
+
+def _message(entry: Any) -> Any:
+    """Return the entry if it can be stored."""
+    if not isinstance(entry, dict):
+        raise BadInput("it is no object with author, text and sent_at")
+    _ = entry["author"], entry["sent_at"]
+    require_storable(entry)
+    return entry
 
 
 def _memory(entry: Any, user: str) -> tuple[NewMemory, Provenance]:
@@ -162,14 +161,12 @@ def _memory(entry: Any, user: str) -> tuple[NewMemory, Provenance]:
         if lasts <= timedelta():
             raise BadInput("expires_at: it is not after created_at")
     new_memory = new_memory_of(
-        {
-            "content": entry["content"],
-            "subjects": entry.get("subjects", []),
-            # `memory.text.ttl` reads this form with microseconds.
-            "ttl": f"PT{lasts.total_seconds():.6f}S" if lasts else "never",
-            "type": entry.get("type", "fact"),
-            "importance": entry.get("importance", DEFAULT_IMPORTANCE),
-        }
+        entry["content"],
+        entry.get("subjects", []),
+        # `memory.text.ttl` reads this form with microseconds.
+        f"PT{lasts.total_seconds():.6f}S" if lasts else "never",
+        entry.get("type", "fact"),
+        entry.get("importance", DEFAULT_IMPORTANCE),
     )
     message_id = entry.get("message_id")
     origin = Provenance(
