@@ -20,6 +20,7 @@ from agent.types.checks import checks_arguments
 from agent.types.meanings import require_consent
 from memory.audience import PRIVATE, Audience, user_key
 from memory.people.check_ins import CheckIn, ClaimedCheckIn
+from memory.people.due_tasks import longest_prefix
 from memory.process.breaker import NotNow, calls_for
 from memory.sql.jobs.deliveries import Deliveries
 from memory.sql.jobs.job import Job, StaleClaim
@@ -147,12 +148,12 @@ class CheckInService:
         return await self._send(user, claimed.check_in, reply)
 
     async def _send(self, user: str, one: CheckIn, reply: Reply) -> bool:
-        own = [prefix for prefix in self._senders if user == prefix or user.startswith(prefix)]
-        if not own or not await self.wanted(user=user):
+        prefix = longest_prefix(user, self._senders)
+        if prefix is None or not await self.wanted(user=user):
             return False
         try:
             async with asyncio.timeout(SECONDS):
-                sent = await self._senders[max(own, key=len)](CheckInMessage(user, one, reply.message))
+                sent = await self._senders[prefix](CheckInMessage(user, one, reply.message))
         except Exception as error:
             log.warning("a check-in is not sent again: %s: %s", type(error).__name__, error)
             return False

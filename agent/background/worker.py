@@ -7,7 +7,7 @@ model, but jobs of the same person run one after the other.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -165,8 +165,8 @@ class Worker:
                 if not self._claimed:
                     break
                 await self._wait()
-        finally:
-            await _finish(self._claimed)
+        finally:  # gather passes a cancellation on to the jobs, which then stay in the queue
+            await asyncio.gather(*self._claimed, return_exceptions=True)
         if polls:
             await self.parts.sync.try_to_catch_up()
             await self.parts.recall.note_uses()
@@ -204,7 +204,11 @@ class Worker:
             ):
                 if job.kind == CONSOLIDATE:  # its last transaction deletes the job
                     return await self.consolidation.consolidate(job)
-                decisions = await self._dispatch(job)
+                if job.kind != STORE_MEMORIES:
+                    raise ValueError(f"no handler for work of the kind {job.kind!r}")
+                async with self.parts.database.read() as connection:
+                    found = await read_store_memories(job, connection, self.parts.clock())
+                decisions = await self.parts.writer.remember(*found) if found else []
         except StaleClaim:
             raise
         except Exception as error:
@@ -216,21 +220,3 @@ class Worker:
             return []
         await self.parts.queue.done(job)
         return decisions
-
-    async def _dispatch(self, job: Job) -> list[Decision]:
-        if job.kind == STORE_MEMORIES:
-            async with self.parts.writer.database.read() as connection:
-                found = await read_store_memories(job, connection, self.parts.clock())
-            return await self.parts.writer.remember(*found) if found else []
-        raise ValueError(f"no handler for work of the kind {job.kind!r}")
-
-
-async def _finish(running: Iterable[Started]) -> None:
-    """Wait for the running jobs. If the wait is cancelled, they are cancelled too and stay in the queue."""
-    try:
-        await asyncio.gather(*running, return_exceptions=True)
-    except asyncio.CancelledError:
-        for task in running:
-            task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
-        raise

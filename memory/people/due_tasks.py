@@ -112,13 +112,19 @@ def _due(now: datetime) -> ColumnElement[bool]:
 
 def named_by(user: ColumnElement[str], prefixes: Collection[str]) -> ColumnElement[bool]:
     """Match users whose id one of the `prefixes` names."""
-    families = (prefix for prefix in prefixes if is_family(prefix))
+    families = (prefix for prefix in prefixes if _is_family(prefix))
     return or_(
-        user.in_([prefix for prefix in prefixes if not is_family(prefix)]),
+        user.in_([prefix for prefix in prefixes if not _is_family(prefix)]),
         *(user.startswith(prefix, autoescape=True) for prefix in families),
     )
 
 
-def is_family(prefix: str) -> bool:
+def longest_prefix(user: str, prefixes: Collection[str]) -> str | None:
+    """Return the longest of the `prefixes` that names this user; None if none does."""
+    naming = [one for one in prefixes if user == one or (_is_family(one) and user.startswith(one))]
+    return max(naming, key=len, default=None)
+
+
+def _is_family(prefix: str) -> bool:
     """Return whether the prefix names all ids that begin with it, and not one whole id."""
     return not prefix or prefix.endswith(":")

@@ -109,7 +109,20 @@ class Learning:
 
     async def preview(self, user: str) -> LearningCost:
         """Return the conversations to learn from, and the cost. Raises BadInput if no model consolidates."""
-        return _cost(await self._waiting(user), self._model.name)
+        model, waiting = self._model.name, await self._waiting(user)
+        calls = sum(
+            max(ceil(one.messages / MOST_MESSAGES), ceil(one.characters / MESSAGES.characters))
+            for one in waiting
+        )
+        read = sum(one.characters for one in waiting) // BYTES_A_TOKEN
+        return LearningCost(
+            conversations=len(waiting),
+            messages=sum(one.messages for one in waiting),
+            calls=calls,
+            input=read + calls * PROMPT_TOKENS,
+            output=calls * ANSWER_TOKENS,
+            model=model,
+        )
 
     @property
     def _model(self) -> Any:
@@ -181,18 +194,3 @@ class Learning:
         if conversation is not None:
             query = query.where(messages.c.conversation_id == conversation)
         return [*(await self.consolidation.parts.database.rows(query))]
-
-
-def _cost(waiting: list[Any], model: str) -> LearningCost:
-    calls = sum(
-        max(ceil(one.messages / MOST_MESSAGES), ceil(one.characters / MESSAGES.characters)) for one in waiting
-    )
-    read = sum(one.characters for one in waiting) // BYTES_A_TOKEN
-    return LearningCost(
-        conversations=len(waiting),
-        messages=sum(one.messages for one in waiting),
-        calls=calls,
-        input=read + calls * PROMPT_TOKENS,
-        output=calls * ANSWER_TOKENS,
-        model=model,
-    )

@@ -295,6 +295,15 @@ async def test_after_two_without_a_word_none_is_sent_until_they_write(world):
     assert await here.asks(HOW, at=EVENING.replace(day=26)) == 1
 
 
+async def test_a_sender_for_one_whole_id_gets_nothing_of_longer_ids(world):
+    here, other = await world(), Messenger()
+    here.pet.check_ins.register("discord:", other)()
+    here.pet.check_ins.register("", here.messenger)
+    here.pet.check_ins.register("discord", other)
+    assert await here.asks(HOW, at=EVENING) == 1
+    assert (len(here.messenger.sent), other.sent) == (1, [])
+
+
 async def test_it_is_the_persons_cost_and_waits_where_they_have_none_left(world, rows):
     here = await world(consolidate_per_day=2)
     here.clock.now = EVENING
