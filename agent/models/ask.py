@@ -1,6 +1,7 @@
 """Ask a model one question outside the conversation: one call, no tools, no history."""
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from contextlib import aclosing
 from functools import cached_property
@@ -20,6 +21,12 @@ from agent.models.call_record import recorded_call
 from agent.models.choice.choose import ChosenModel
 from agent.models.choice.fallback import both_failed, changes_over, pause_before, tries_again
 from agent.models.failures import NO_ANSWER, ExplainedFailure, server_fault
+from agent.models.json_objects import items, object_with
+from memory.facts.similar import Doubt
+from memory.text import one_line
+from prompts import render
+
+log = logging.getLogger("hachi.judge")
 
 BOUNDS = frozenset({"minLength", "maxLength", "minItems", "maxItems"})
 
@@ -78,6 +85,25 @@ async def _call(chosen: ChosenModel, *asked: Any) -> tuple[Sequence[Any], Any]:
             if isinstance(event, ResponseCompletedEvent):
                 return event.response.output, event.response.usage
     raise ModelBehaviorError(NO_ANSWER)
+
+
+async def judge(chosen: ChosenModel, doubts: Sequence[Doubt]) -> list[bool]:
+    """Ask about all doubts of a turn in one call. Returns for each pair whether the newer fact replaces the
+    older one. Both are kept if a ruling is missing or unreadable."""
+    pairs = "\n\n".join(
+        f"Pair {number}\n"
+        f"> older ({doubt.old_stated_at:%Y-%m-%d}): {one_line(doubt.old)}\n"
+        f"> newer ({doubt.new_stated_at:%Y-%m-%d}): {one_line(doubt.new)}"
+        for number, doubt in enumerate(doubts, 1)
+    )
+    answer = object_with(await ask(chosen, "judge", render("judge", pairs=pairs)), "rulings")
+    if answer is None:
+        log.warning("the judge's answer could not be read; both facts are kept")
+    rulings = items(answer["rulings"]) if answer else []
+    replacing = {
+        str(one.get("pair")) for one in rulings if isinstance(one, dict) and one.get("action") == "replace"
+    }
+    return [str(number) in replacing for number in range(1, len(doubts) + 1)]
 
 
 def strict_object(**fields: dict[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,10 @@
-"""A model behind a breaker and a timeout, so that nobody waits for a silent server."""
+"""A model behind a breaker and a timeout, so that nobody waits for a silent server, and behind the slots of a
+local one."""
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from typing import Any
 
 from agents import ModelResponse
@@ -12,6 +14,9 @@ from agents.models.interface import Model
 from agent.errors import ModelUnavailable
 from agent.models.failures import ExplainedFailure
 from memory.process.breaker import Breaker, CircuitOpen
+
+LONGEST_WAIT = 600.0
+"""Seconds that consolidation waits for people's requests. Then it is as urgent as theirs."""
 
 
 class BreakerModel(Model):
@@ -49,9 +54,7 @@ class BreakerModel(Model):
                     yield event
                     event = await self._in_time(anext(events, None))
             finally:
-                if isinstance(
-                    events, AsyncGenerator
-                ):  # release the connection, even if the reader stops early
+                if isinstance(events, AsyncGenerator):  # release the connection, even if nobody reads on
                     await events.aclose()
 
     async def _through_breaker(self, call: Callable[[], Any]) -> Any:
@@ -72,3 +75,60 @@ class BreakerModel(Model):
             if not limit.expired():
                 raise
         raise ModelTimeoutError(self._timeout or 0.0)
+
+
+class Slots:
+    """The slots of one server, shared by all models that ask it. People go first.
+
+    A request that waits for a slot waits here: inside the server it would look like a model that does not
+    answer.
+    """
+
+    def __init__(self, number: int) -> None:
+        self._number = self._free = number
+        self._people: deque[asyncio.Future[None]] = deque()
+        self._others: deque[asyncio.Future[None]] = deque()
+
+    def become(self, number: int) -> None:
+        """Change the number of slots to the one that the server reports."""
+        self._free += number - self._number
+        self._number = number
+        self._wake()
+
+    @asynccontextmanager
+    async def slot(self, *, for_people: bool) -> AsyncIterator[None]:
+        """Wait for a slot, and occupy it during the block."""
+        await self._take(for_people)
+        try:
+            yield
+        finally:
+            self._free += 1
+            self._wake()
+
+    async def _take(self, for_people: bool) -> None:
+        turn = asyncio.get_running_loop().create_future()
+        (self._people if for_people else self._others).append(turn)
+        self._wake()
+        try:
+            if not for_people:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(asyncio.shield(turn), LONGEST_WAIT)
+            if not turn.done():
+                if turn in self._others:
+                    self._others.remove(turn)
+                    self._people.append(turn)
+                await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():  # the slot was already assigned
+                self._free += 1
+            turn.cancel()
+            self._wake()
+            raise
+
+    def _wake(self) -> None:
+        for waiting in (self._people, self._others):
+            while self._free > 0 and waiting:
+                turn = waiting.popleft()
+                if not turn.done():
+                    self._free -= 1
+                    turn.set_result(None)

@@ -26,7 +26,7 @@ from memory.facts.compare import (
     same_words,
 )
 from memory.facts.refusal import echo_of_memory, echo_of_search, refusal
-from memory.process.traced import Traced
+from memory.process.spans import Traced
 from memory.records import Action, Decision, Memory, NewMemory
 from memory.text.names import Aliases
 from memory.text.ttl import describe

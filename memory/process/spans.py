@@ -11,8 +11,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import cache
+from typing import Any, Self
 from uuid import uuid4
+
+from pydantic import TypeAdapter
 
 MARK = "~"
 """The prefix of the id of a candidate that a search left out: the trace does not rest on it."""
@@ -183,3 +186,27 @@ def describe_error(error: BaseException) -> str:
 
 def traceback_of(error: BaseException) -> str:
     return "".join(traceback.format_exception(error))
+
+
+class Traced:
+    """A dataclass that a trace stores as JSON without its defaults, and a replay reads back."""
+
+    __slots__ = ()
+
+    def to_trace(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        kind: Any = type(self)
+        values: dict[str, Any] = _form(kind).dump_python(self, mode="json", exclude_defaults=True)
+        return values
+
+    @classmethod
+    def from_trace(cls, data: Any) -> Self:
+        """Return the value of `to_trace`. Raises pydantic.ValidationError for anything else."""
+        kind: Any = cls
+        value: Self = _form(kind).validate_python(data)
+        return value
+
+
+@cache
+def _form(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)

@@ -9,7 +9,7 @@ from memory.facts.compare import mentions
 from memory.people.check_ins import CheckIn
 from memory.people.profile import UserContext
 from memory.people.profile_entries import Entry, messages_of
-from memory.process.traced import Traced
+from memory.process.spans import Traced
 from memory.records import Memory, Message
 from memory.sql.messages.message_rows import Line
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from agent.background.consolidation.answer import ConsolidationAnswer
 from agent.background.consolidation.input import ConsolidationInput
+from agent.models.ask import judge
 from agent.models.choice.choose import ChosenModel
-from agent.models.fact_judge import judge
 from memory.facts.decide import Ruling
 from memory.facts.similar import Doubt, SimilarFacts
 from memory.records import Memory, NewMemory

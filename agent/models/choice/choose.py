@@ -13,7 +13,7 @@ from agents.tracing import setup as tracing_setup
 from agents.tracing.provider import DefaultTraceProvider
 
 from agent.errors import SettingsError
-from agent.models.breaker_model import BreakerModel
+from agent.models.breaker_model import BreakerModel, Slots
 from agent.models.choice.providers import (
     api_of,
     base_url_of,
@@ -29,7 +29,6 @@ from agent.models.offline import OfflineModel
 from agent.models.pictures import put_pictures
 from agent.models.wire.fit import Fit
 from agent.models.wire.model import WireModel
-from agent.models.wire.slots import Slots
 from agent.settings import Settings
 from memory.process.breaker import Breaker
 

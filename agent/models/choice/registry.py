@@ -5,13 +5,14 @@ import importlib
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from agent.errors import BadInput
-from agent.models.choice.fallback_settings import fallback_settings
 from agent.models.choice.providers import base_url_of, reports_its_limits
 from agent.settings import Settings
+from agent.types.model_address import ModelAddress, names_file
 from memory.facts.similar import Doubt
 from memory.process.breaker import Breaker
 
@@ -138,8 +139,8 @@ class Models:
 
     async def judge(self, doubts: Sequence[Doubt]) -> list[bool]:
         """Return for each pair of facts whether the newer one replaces the older one."""
-        await load("agent.models.fact_judge")
-        from agent.models.fact_judge import judge
+        await load("agent.models.ask")
+        from agent.models.ask import judge
 
         return await judge(await self.consolidating(), doubts)
 
@@ -152,7 +153,7 @@ async def _ask_about(chosen: "ChosenModel", settings: Settings) -> None:
     from agents.exceptions import AgentsException
 
     from agent.models.choice.choose import SLOTS
-    from agent.models.wire.about import ask_about
+    from agent.models.wire.fit import ask_about
 
     with suppress(openai.OpenAIError, AgentsException):  # the first call will report the failure
         about = await ask_about(chosen.client, chosen.name, ABOUT_SECONDS)
@@ -165,3 +166,52 @@ async def _ask_about(chosen: "ChosenModel", settings: Settings) -> None:
 async def load(module: str) -> None:
     """Import a slow module in a thread."""
     await asyncio.to_thread(importlib.import_module, module)
+
+
+_OF_THE_SERVER = (
+    "openai_base_url",
+    "provider",
+    "api",
+    "structured",
+    "images",
+    "answer_tokens",
+    "context_tokens",
+)
+"""Settings that hold only for the first model's server."""
+
+
+@cache
+def _settings_of(model: str, key: str = Settings.key_variable) -> type[Settings]:
+    """Return a settings class whose errors name these variables. To make it takes 15 ms."""
+
+    class SecondSettings(Settings):
+        model_variable = model
+        key_variable = key
+
+    return SecondSettings
+
+
+def fallback_settings(settings: Settings, *, brought: bool = False) -> Settings | None:
+    """Return the settings with the second model as the model; None without a second model. The stand-in has
+    none, unless the program passed its own first model (`brought`). The first server's key goes to no other
+    server."""
+    if settings.fallback_model is None or (settings.offline and not brought):
+        return None
+    name, base_url, provider = ModelAddress.parse(settings.fallback_model)
+    fields = dict(settings) | {"model": name, "consolidate_model": None, "fallback_model": None}
+    if base_url or provider or names_file(name) or settings.model_file:
+        fields |= dict.fromkeys(_OF_THE_SERVER) | {"openai_base_url": base_url, "provider": provider}
+    second = _settings_of("HACHI_FALLBACK_MODEL").model_construct(**fields)
+    if settings.offline and not (base_url or provider or second.model_file):
+        return None
+    same = base_url_of(second) == base_url_of(settings) and not settings.model_file
+    if settings.fallback_key is None and same:
+        return second
+    other_key = _settings_of("HACHI_FALLBACK_MODEL", "HACHI_FALLBACK_KEY")
+    return other_key.model_construct(**fields | {"openai_api_key": settings.fallback_key})
+
+
+def asked_elsewhere(settings: Settings) -> list[Settings]:
+    """Return the settings of each model that is neither a file on this machine nor the stand-in."""
+    asked = [settings, second] if (second := fallback_settings(settings)) else [settings]
+    return [one for one in asked if not (one.offline or one.model_file)]

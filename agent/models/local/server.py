@@ -20,7 +20,7 @@ from agents.exceptions import AgentsException
 
 from agent.models.local import child
 from agent.models.pictures import put_pictures
-from agent.models.wire.about import ask_about
+from agent.models.wire.fit import ask_about
 
 log = logging.getLogger("hachi.models")
 

@@ -20,9 +20,8 @@ from openai.types.responses import (
     ResponseReasoningItem,
 )
 
-from agent.models.wire.calls import CallsInPieces
 from agent.models.wire.errors import ServerError
-from agent.models.wire.provider_state import merged, thoughts_in, wanted_back
+from agent.models.wire.pieces import CallsInPieces, merged, thoughts_in, wanted_back
 
 Json = dict[str, Any]
 Finish = Literal["stop", "tool_calls", "length", "content_filter"]

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agent.models.choice.fallback_settings import asked_elsewhere
+from agent.models.choice.registry import asked_elsewhere
 from agent.services.outside_sql.log_lines import blank_lines_of, blank_typed
 from agent.settings import Settings
 from agent.tracing.store.filters import TraceFilter

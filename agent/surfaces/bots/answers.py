@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 from agent.background.check_ins import CheckInMessage
 from agent.background.reminders import words_of
 from agent.companion import Companion
-from agent.models.choice.fallback_settings import asked_elsewhere, fallback_settings
 from agent.models.choice.providers import base_url_of
+from agent.models.choice.registry import asked_elsewhere, fallback_settings
 from agent.settings import Settings
 from agent.surfaces.bots.attachments.transcriber import Transcriber
 from agent.surfaces.links import MEMORIES, link_to

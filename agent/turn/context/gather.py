@@ -14,8 +14,7 @@ from agent.types import ReceivedMessage, TurnRequest
 from agent.types.client import ClientTurn, Item, MessageItem
 from memory.documents.quote import get_rag_context_for_query
 from memory.errors import MemoryFault
-from memory.process.spans import span
-from memory.process.traced import Traced
+from memory.process.spans import Traced, span
 from memory.records import Memory, Message
 from memory.search.core_facts import core_facts, get_relevant_memories
 from memory.sql.messages.summaries import owner_of

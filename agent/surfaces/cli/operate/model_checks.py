@@ -25,7 +25,7 @@ async def model_listed(settings: "Settings") -> str:
 
     from agent.models.choice.providers import base_url_of
     from agent.models.failures import model_error
-    from agent.models.wire.about import ask_about
+    from agent.models.wire.fit import ask_about
 
     key = settings.openai_api_key.get_secret_value() if settings.openai_api_key else "none"
     details = [" and ".join(names)]
@@ -47,8 +47,8 @@ async def model_listed(settings: "Settings") -> str:
 
 
 async def second_model_listed(settings: "Settings") -> str:
-    from agent.models.choice.fallback_settings import fallback_settings
     from agent.models.choice.providers import base_url_of
+    from agent.models.choice.registry import fallback_settings
 
     second = fallback_settings(settings)
     assert second is not None

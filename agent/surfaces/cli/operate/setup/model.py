@@ -7,7 +7,7 @@ import openai
 
 from agent.errors import BadInput
 from agent.models.choice.providers import PROVIDERS, base_url_of, provider_of
-from agent.models.wire.about import ask_about
+from agent.models.wire.fit import ask_about
 from agent.settings import DEFAULT_MODEL, Settings
 from agent.surfaces.cli.operate.model_checks import call_model
 from agent.surfaces.cli.operate.setup.dialogue import Dialogue

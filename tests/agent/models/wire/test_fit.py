@@ -8,7 +8,7 @@ import pytest
 from scripted_server import answer
 
 from agent.models.choice.choose import SLOTS
-from agent.models.wire.about import About, ask_about
+from agent.models.wire.fit import About, ask_about
 
 LLAMA = {
     "/v1/models": {"data": [{"id": "/a/b.gguf", "owned_by": "llamacpp", "meta": {"n_ctx": 9_000}}]},

@@ -7,8 +7,8 @@ import pytest
 from agents.testing import ScriptedModel, assistant_message
 from scripted_server import Call, Fail, Say, ScriptedServer, answer
 
+from agent.models.ask import judge
 from agent.models.choice.choose import brought_model
-from agent.models.fact_judge import judge
 from hachi import Companion
 from memory.facts.similar import Doubt
 
