@@ -27,6 +27,8 @@ _INLINE = 2_000
 """Up to this many characters are embedded on the event loop, in under 1 ms, and more in a thread."""
 FEW = 30
 """Up to this many words are tokenized one by one, because a batch starts threads, which takes longer."""
+MOST_KNOWN = 8_192
+"""The most words whose tokens are cached: some 2 MB."""
 
 
 class BundledEmbedder:
@@ -44,6 +46,8 @@ class BundledEmbedder:
 
     def __init__(self) -> None:
         self._model: Any = None
+        self._known: dict[str, tuple[int, ...]] = {}
+        """The tokens of recent words, because most words recur."""
         self._loading = asyncio.Lock()
 
     async def embed(self, texts: Sequence[str]) -> "list[NDArray[np.float32]]":
@@ -59,39 +63,45 @@ class BundledEmbedder:
         self._model = None
 
     def _vectors(self, texts: Sequence[str]) -> "list[NDArray[np.float32]]":
-        """Return the vectors. A line that several windows contain is embedded once, and so is each word,
-        because no token extends over a space between two words or over a line break."""
+        """Return the vectors. A line that several windows contain is embedded once, and words are tokenized
+        one by one, because no token extends over a space between two words or over a line break."""
         from memory.index.embedders.vectors import normalised, readable  # numpy, needed only now
 
-        of_texts = [_parts(readable(text, MAX_BYTES)) if text.strip() else [] for text in texts]
-        parts, part_numbers = _numbered(of_texts)
-        words, word_numbers = _numbered([_SPACE.split(part) for part in parts])
-        sums = _sums(self._model.embedding, self._tokens(words))
-        return normalised(_sums(_sums(sums, word_numbers), part_numbers))
+        numbers, of_lines = dict[str, int](), dict[str, list[int]]()
+        of_texts: list[list[int]] = []
+        for text in texts:
+            lines = readable(text, MAX_BYTES).lstrip("\n").replace("\n", "\0\n").split("\0")
+            for line in lines:
+                if line not in of_lines:
+                    of_lines[line] = [numbers.setdefault(part, len(numbers)) for part in _parts(line)]
+            of_texts.append([*chain.from_iterable(map(of_lines.__getitem__, lines))] if text.strip() else [])
+        sums = _sums(self._model.embedding, self._tokens([_SPACE.split(part) for part in numbers]))
+        return normalised(_sums(sums, of_texts))
 
-    def _tokens(self, words: Sequence[str]) -> Sequence[Sequence[int]]:
+    def _tokens(self, parts: Sequence[Sequence[str]]) -> list[list[int]]:
+        """Return the tokens of each part, given by its words."""
+        known = self._known
+        if new := [word for word in dict.fromkeys(chain.from_iterable(parts)) if word not in known]:
+            if len(known) + len(new) > MOST_KNOWN:
+                known = self._known = {}
+                new = list(dict.fromkeys(chain.from_iterable(parts)))
+            known.update(zip(new, self._tokenized(new), strict=True))
+        return [list(chain.from_iterable(map(known.__getitem__, words))) for words in parts]
+
+    def _tokenized(self, words: Sequence[str]) -> list[tuple[int, ...]]:
         """Return the tokens of each word. After a line break the token that begins every text is left out."""
         tokenizer = self._model.tokenizer
         if len(words) > FEW:
             encoded = tokenizer.encode_batch_fast(words, add_special_tokens=False)
         else:
             encoded = [tokenizer.encode(word, add_special_tokens=False) for word in words]
-        return [one.ids[word.startswith("\n") :] for word, one in zip(words, encoded, strict=True)]
+        return [tuple(one.ids[word.startswith("\n") :]) for word, one in zip(words, encoded, strict=True)]
 
 
-def _parts(text: str) -> list[str]:
-    """Return the authors and texts of the lines, in order. All but the first begin with a line break."""
-    parts = []
-    for line in text.lstrip("\n").replace("\n", "\0\n").split("\0"):
-        author, colon, rest = line.partition(": ")
-        parts += [f"{author}:", rest] if colon and rest[:1].strip() else [line]
-    return parts
-
-
-def _numbered(parts: Sequence[Sequence[str]]) -> tuple[list[str], list[list[int]]]:
-    """Return the distinct parts, and each list of parts as a list of their numbers."""
-    numbers = {part: n for n, part in enumerate(dict.fromkeys(chain.from_iterable(parts)))}
-    return list(numbers), [[numbers[part] for part in some] for some in parts]
+def _parts(line: str) -> Sequence[str]:
+    """Return the author and the text of a line."""
+    author, colon, text = line.partition(": ")
+    return (f"{author}:", text) if colon and text[:1].strip() else (line,) if line else ()
 
 
 def _sums(rows: "NDArray[np.float32]", of: Sequence[Sequence[int]]) -> "NDArray[np.float32]":
@@ -99,10 +109,9 @@ def _sums(rows: "NDArray[np.float32]", of: Sequence[Sequence[int]]) -> "NDArray[
     import numpy as np
 
     sums = np.zeros((len(of), rows.shape[1]), dtype=np.float32)
-    filled = [at for at, numbers in enumerate(of) if numbers]
-    if filled:
-        starts = np.cumsum([0, *(len(of[at]) for at in filled[:-1])])
-        sums[filled] = np.add.reduceat(rows[list(chain.from_iterable(of))], starts, axis=0)
+    for total, numbers in zip(sums, of, strict=True):
+        if numbers:
+            np.add.reduce(rows.take(numbers, axis=0), axis=0, out=total)  # three times as fast as `reduceat`
     return sums
 
 

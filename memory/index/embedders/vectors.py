@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 def readable(text: str, max_bytes: int) -> str:
     """Return the text without lone surrogates, cut to `max_bytes` of UTF-8 at a whole character."""
-    encoded = storable(text[:max_bytes]).encode()  # a character has at least one byte
-    return encoded[:max_bytes].decode(errors="ignore")
+    text = storable(text[:max_bytes])  # a character has at least one byte
+    return text if text.isascii() else text.encode()[:max_bytes].decode(errors="ignore")
 
 
 def normalised(rows: Any) -> "list[NDArray[np.float32]]":
