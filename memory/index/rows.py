@@ -7,8 +7,10 @@ rows are read together: `user:U`, `place:P` or `global`. Chunks have keys of the
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import groupby
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from sqlalchemy import bindparam, exists, func, select, text
@@ -19,9 +21,8 @@ from memory.sql.changes import DOCUMENTS
 from memory.sql.engine import Database
 from memory.sql.memories.memory_rows import ACTIVE_LINKS, LINKS, UNEXPIRED
 from memory.sql.memories.replacements import NOW, is_active, unexpired
-from memory.sql.messages.lines import Anchor, anchors_of, lines_around, newest_anchors
+from memory.sql.messages.lines import Anchor, anchors_of, lines_around, newest_lines
 from memory.sql.messages.message_rows import REACH, Line, is_visible
-from memory.sql.messages.summaries import ActiveConversation, ConversationSummaries
 from memory.sql.tables import active_conversations, memories, memory_owners, messages
 from memory.sql.tables import knowledge_chunks as chunks
 from memory.sql.tables import knowledge_documents as documents
@@ -39,28 +40,36 @@ class IndexRow(NamedTuple):
     """The text of the window that is embedded."""
 
 
-_FACTS = (
-    select(*(memories.c[name] for name in ("id", "content", "subjects", "created_at", "expires_at")))
-    .add_columns(LINKS.c.owner)
-    .select_from(memories.join(LINKS, ACTIVE_LINKS))
-    .where(memories.c.id.in_(bindparam("ids", expanding=True)), UNEXPIRED)
-)
-_CHUNKS = (
-    select(chunks.c.id, chunks.c.heading, chunks.c.text)
-    .add_columns(documents.c.title, documents.c.owner, documents.c.added_at)
-    .join(documents, documents.c.id == chunks.c.document_id)
-    .where(chunks.c.id.in_(bindparam("ids", expanding=True)))
-)
-_IDS_OF: Mapping[Kind, Any] = {
-    "memory": select(memory_owners.c.memory_id.label("id")).where(
-        memory_owners.c.owner == bindparam("owner"), is_active()
+_OWNER: Any = bindparam("owner")
+_THEIRS = select(memory_owners.c.memory_id).where(memory_owners.c.owner == _OWNER, is_active())
+_QUERIES: Mapping[Kind, tuple[Any, Any, Any]] = {
+    "memory": (
+        select(*(memories.c[name] for name in ("id", "content", "subjects", "created_at", "expires_at")))
+        .add_columns(LINKS.c.owner)
+        .select_from(memories.join(LINKS, ACTIVE_LINKS))
+        .where(UNEXPIRED)
+        .order_by(memories.c.id),
+        memories.c.id,
+        memories.c.id.in_(_THEIRS),
     ),
-    "summary": select(active_conversations.c.id).where(
-        active_conversations.c.owner == bindparam("owner"), active_conversations.c.summary != ""
+    "summary": (
+        select(active_conversations).where(active_conversations.c.summary != ""),
+        active_conversations.c.id,
+        active_conversations.c.owner == _OWNER,
     ),
-    "chunk": select(chunks.c.id).join(documents).where(documents.c.owner == bindparam("owner")),
+    "chunk": (
+        select(chunks.c.id, chunks.c.heading, chunks.c.text)
+        .add_columns(documents.c.title, documents.c.owner, documents.c.added_at)
+        .join(documents, documents.c.id == chunks.c.document_id),
+        chunks.c.id,
+        documents.c.owner == _OWNER,
+    ),
 }
-"""Selects the ids of an owner's rows, by kind."""
+"""The rows of each kind, the column of their ids, and the condition that they are an owner's."""
+_BY_IDS = {
+    kind: rows.where(id.in_(bindparam("ids", expanding=True))) for kind, (rows, id, _) in _QUERIES.items()
+}
+_BY_OWNER = {kind: rows.where(theirs) for kind, (rows, _, theirs) in _QUERIES.items()}
 _REPLACED_BY_EXPIRED = text(
     """SELECT old_id FROM memories CROSS JOIN replacements
     WHERE expires_at <= :now AND new_id = memories.id AND owner IN :owners"""
@@ -71,33 +80,53 @@ _REPLACED_BY_EXPIRED = text(
 class Rows:
     def __init__(self, database: Database) -> None:
         self.database = database
-        self._conversations = ConversationSummaries(database)
 
     async def shown(self, ids: Ids, now: datetime) -> list[IndexRow]:
         """Return these rows as far as they belong in the index, and messages whose windows have them."""
-        found = await self._facts(ids.get("memory", ()), now) + await self._summaries(ids.get("summary", ()))
-        anchors = await anchors_of(self.database, ids.get("message", ()))
-        found += await self._messages(anchors, neighbours=True)
-        return found + await self._chunks(ids.get("chunk", ()))
+        found = await self._messages(await anchors_of(self.database, ids.get("message", ())), neighbours=True)
+        for kind, query in _BY_IDS.items():
+            if ids.get(kind):
+                rows = await self.database.rows(query, {"ids": list(ids[kind]), "now": now})
+                found += _index_rows(kind, rows)
+        return found
 
     async def of_owner(self, key: str, now: datetime, size: int) -> AsyncIterator[list[IndexRow]]:
-        """Yield all rows of a key in lists of `size`: facts and summaries, then messages, newest first."""
-        owner = key.removeprefix(DOCUMENTS)
-        kinds: tuple[Kind, ...] = ("chunk",) if key != owner else ("memory", "summary")
+        """Yield a key's rows in lists of some `size`: facts and summaries, then messages, newest first."""
+        owner, talks = key.removeprefix(DOCUMENTS), key.startswith(("user:", "place:"))
+        kinds: tuple[Kind, ...] = (
+            ("memory", "summary") if talks else ("memory",) if key == owner else ("chunk",)
+        )
         for kind in kinds:
-            ids = [row.id for row in await self.database.rows(_IDS_OF[kind], {"owner": owner, "now": now})]
-            for at in range(0, len(ids), size):
-                part = ids[at : at + size]
-                if kind == "memory":
-                    yield await self._facts(part, now)
+            found = _index_rows(kind, await self.database.rows(_BY_OWNER[kind], {"owner": owner, "now": now}))
+            for at in range(0, len(found), size):
+                yield found[at : at + size]
+        if talks:
+            async for found in self._messages_of(owner, size):
+                yield found
+
+    async def _messages_of(self, owner: str, size: int) -> AsyncIterator[list[IndexRow]]:
+        """Yield an owner's messages with their windows, newest first. What a person wrote in a place is read
+        with the messages around it, which others wrote."""
+        before, oldest = 2**62, defaultdict[str, list[Line]](list)  # of each conversation, for the next part
+        while lines := await newest_lines(self.database, owner, before, size):
+            before = lines[-1].seq
+            talks, elsewhere = defaultdict[str, list[Line]](list), []
+            for line in reversed(lines):
+                if owner.startswith("place:") or len(line.owners) == 1:
+                    talks[line.message.conversation_id].append(line)
                 else:
-                    yield await (self._chunks if kind == "chunk" else self._summaries)(part)
-        before = 2**62 if owner.startswith(("user:", "place:")) and "chunk" not in kinds else 0
-        while anchors := before and await newest_anchors(self.database, owner, before, size):
-            before = anchors[-1].seq
-            own = [one for one in anchors if one.heard == owner]
-            others = [one for one in anchors if one.heard != owner]
-            yield await self._messages(own, whole=True) + await self._messages(others)
+                    [place] = line.owners - {owner}
+                    elsewhere.append(Anchor(line.message.id, line.message.conversation_id, place, line.seq))
+            found = await self._messages(elsewhere)
+            for conversation, talk in talks.items():
+                after = oldest[conversation]
+                shown = len(talk) + len(after) - (REACH if len(after) == 2 * REACH else 0)
+                talk += after
+                found += map(_of_message, talk[:shown], windows_of([line.message for line in talk]))
+                oldest[conversation] = talk[: 2 * REACH]
+            yield found
+            if len(lines) < size:
+                return
 
     async def standing(self, ids: Collection[str]) -> set[str]:
         """Return which of these messages are stored, hidden or not."""
@@ -132,23 +161,10 @@ class Rows:
         [row] = await self.database.rows(select(*counts), {"now": now})
         return sum(row)
 
-    async def _facts(self, ids: Collection[str], now: datetime) -> list[IndexRow]:
-        rows = await self.database.rows(_FACTS, {"ids": list(ids), "now": now}) if ids else ()
-        owners = defaultdict[str, set[str]](set)
-        for row in rows:
-            owners[row.id].add(row.owner)
-        return [_of_memory(row, frozenset(owners[row.id])) for row in {row.id: row for row in rows}.values()]
-
-    async def _summaries(self, ids: Collection[str]) -> list[IndexRow]:
-        found = await self._conversations.of_ids(ids) if ids else []
-        return [_of_summary(conversation) for conversation in found if conversation.summary]
-
-    async def _messages(
-        self, anchors: Sequence[Anchor], *, neighbours: bool = False, whole: bool = False
-    ) -> list[IndexRow]:
+    async def _messages(self, anchors: Sequence[Anchor], *, neighbours: bool = False) -> list[IndexRow]:
         index_rows: dict[str, IndexRow] = {}
         reach = 2 * REACH if neighbours else REACH
-        for run, around in await lines_around(self.database, anchors, reach, whole=whole):
+        for run, around in await lines_around(self.database, anchors, reach):
             talk = [line.message for line in around]
             ids, seqs = {anchor.id for anchor in run}, [line.seq for line in around]
             wanted = {at for at, message in enumerate(talk) if message.id in ids}
@@ -159,16 +175,19 @@ class Rows:
             index_rows |= {talk[at].id: _of_message(around[at], windows[at]) for at in wanted}
         return list(index_rows.values())
 
-    async def _chunks(self, ids: Collection[str]) -> list[IndexRow]:
-        rows = await self.database.rows(_CHUNKS, {"ids": list(ids)}) if ids else ()
-        return [_of_chunk(row) for row in rows]
+
+def _index_rows(kind: Kind, rows: Iterable[Any]) -> list[IndexRow]:
+    if kind == "memory":
+        return [_of_memory(links) for _, links in groupby(rows, key=attrgetter("id"))]
+    return [*map(_of_summary if kind == "summary" else _of_chunk, rows)]
 
 
-def _of_memory(row: Any, owners: frozenset[str]) -> IndexRow:
+def _of_memory(links: Iterable[Any]) -> IndexRow:
+    row, *others = links
     point = Point(
         id=row.id,
         kind="memory",
-        owners=owners,
+        owners=frozenset((row.owner, *(other.owner for other in others))),
         text=row.content,
         dense=None,
         created_at=row.created_at,
@@ -178,9 +197,9 @@ def _of_memory(row: Any, owners: frozenset[str]) -> IndexRow:
     return IndexRow(point, row.content)
 
 
-def _of_summary(conversation: ActiveConversation) -> IndexRow:
-    owners, text = frozenset({conversation.owner}), conversation.summary
-    return IndexRow(Point(conversation.id, "summary", owners, text, None, conversation.updated_at), text)
+def _of_summary(row: Any) -> IndexRow:
+    point = Point(row.id, "summary", frozenset({row.owner}), row.summary, None, row.updated_at)
+    return IndexRow(point, row.summary)
 
 
 def _of_message(line: Line, window: Window) -> IndexRow:

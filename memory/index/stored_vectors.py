@@ -32,15 +32,6 @@ QUICK = frozenset({"bundled"})
 """Embedders that are so fast that their vectors are computed when needed and not stored."""
 
 
-def texts_of(index_rows: Sequence[IndexRow]) -> dict[tuple[str, str], str]:
-    windows = {
-        (index_row.point.id, "window_dense"): index_row.window
-        for index_row in index_rows
-        if index_row.window is not None
-    }
-    return {(index_row.point.id, "dense"): index_row.text for index_row in index_rows} | windows
-
-
 async def stored(database: Database, embedder: str, texts: Texts) -> "Vectors":
     """Return the stored vectors of these texts."""
     import numpy as np
@@ -78,7 +69,8 @@ async def points(
     database: Database, embedder: Embedder, index_rows: Sequence[IndexRow]
 ) -> tuple[list[Point], Texts]:
     """Return the points of these rows, and the texts that are not embedded yet."""
-    texts = texts_of(index_rows)
+    texts = {(index_row.point.id, "dense"): index_row.text for index_row in index_rows}
+    texts |= {(point.id, "window_dense"): window for point, _, window in index_rows if window is not None}
     embedded: dict[tuple[str, str], Any] = {}
     if embedder.name not in QUICK:
         embedded |= await stored(database, embedder.name, texts)

@@ -11,7 +11,7 @@ from sqlalchemy import bindparam, or_, select, text
 from memory.audience import user_key
 from memory.sql.engine import Database
 from memory.sql.hidden import WITHDRAWN
-from memory.sql.messages.message_rows import REACH, Line, is_visible, to_line
+from memory.sql.messages.message_rows import LINES, REACH, Line, is_visible, to_line
 from memory.sql.tables import messages
 
 APART = 64
@@ -28,17 +28,11 @@ class Anchor(NamedTuple):
     seq: int
 
 
-_ANCHORS = select(
-    messages.c.id,
-    messages.c.conversation_id,
-    messages.c.place,
-    messages.c.user_id,
-    messages.c.seq,
-    WITHDRAWN.label("withdrawn"),
-)
-_OF_IDS = _ANCHORS.where(messages.c.id.in_(bindparam("ids", expanding=True)))
+_OF_IDS = select(
+    messages.c.id, messages.c.conversation_id, messages.c.place, messages.c.user_id, messages.c.seq
+).where(messages.c.id.in_(bindparam("ids", expanding=True)))
 _NEWEST = {
-    private: _ANCHORS.where(
+    private: LINES.where(
         (messages.c.user_id if private else messages.c.place) == bindparam("whose"),
         or_(messages.c.place == "", messages.c.role == "user") if private else ~WITHDRAWN,
         messages.c.seq < bindparam("before"),
@@ -60,16 +54,11 @@ async def anchors_of(database: Database, ids: Collection[str]) -> list[Anchor]:
     ]
 
 
-async def newest_anchors(database: Database, owner: str, before: int, most: int) -> list[Anchor]:
-    """Return the positions of the owner's `most` newest messages whose `seq` is under `before`."""
+async def newest_lines(database: Database, owner: str, before: int, most: int) -> list[Line]:
+    """Return the owner's `most` newest messages whose `seq` is under `before`, newest first."""
     private = owner.startswith("user:")
     given = {"whose": owner.removeprefix("user:") if private else owner, "before": before, "most": most}
-    rows = await database.rows(_NEWEST[private], given)
-    return [Anchor(row.id, row.conversation_id, _heard(row), row.seq) for row in rows]
-
-
-def _heard(row: Any) -> str:
-    return user_key(row.user_id) if row.withdrawn or not row.place else str(row.place)
+    return [to_line(row) for row in await database.rows(_NEWEST[private], given)]
 
 
 _TALK = """{m}.conversation_id = {run}.conversation
@@ -121,11 +110,10 @@ message, with `reach` messages on either side."""
 
 
 async def lines_around(
-    database: Database, anchors: Sequence[Anchor], reach: int = 2 * REACH, *, whole: bool = False
+    database: Database, anchors: Sequence[Anchor], reach: int = 2 * REACH
 ) -> list[tuple[Sequence[Anchor], list[Line]]]:
-    """Return these messages with up to `reach` neighbours on either side, in order, grouped into runs.
-    With `whole` all messages between the first and the last one of a conversation are one run."""
-    runs = list(_runs(anchors, whole=whole))
+    """Return these messages with up to `reach` neighbours on either side, in order, grouped into runs."""
+    runs = list(_runs(anchors))
     if not runs:
         return []
     given = [
@@ -138,12 +126,12 @@ async def lines_around(
     return [(runs[number], [to_line(row) for row in lines]) for number, lines in found]
 
 
-def _runs(anchors: Sequence[Anchor], *, whole: bool) -> Iterator[list[Anchor]]:
+def _runs(anchors: Sequence[Anchor]) -> Iterator[list[Anchor]]:
     talk = itemgetter(1, 2)  # the conversation and its readers
     for _, of_talk in groupby(sorted(anchors, key=itemgetter(1, 2, 3)), key=talk):
         run: list[Anchor] = []
         for anchor in of_talk:
-            if run and not whole and anchor.seq - run[-1].seq > APART:
+            if run and anchor.seq - run[-1].seq > APART:
                 yield run
                 run = []
             run.append(anchor)

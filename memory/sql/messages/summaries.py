@@ -164,12 +164,6 @@ class ConversationSummaries:
         query = select(table.c.conversation_id, table.c.summary).where(*readable, ~outlived(now))
         return {row.conversation_id: row.summary for row in await self._database.rows(query)}
 
-    # For the index.
-
-    async def of_ids(self, ids: Collection[str]) -> list[ActiveConversation]:
-        """Return the conversations with these ids, whoever may read them."""
-        return [_active(row) for row in await self._database.rows(_OF_IDS, {"ids": list(ids)})]
-
 
 def outlived(now: Any) -> ColumnElement[bool]:
     """Match a summary that repeats a fact which has expired since: a covered message states the fact, or
@@ -205,9 +199,11 @@ _GOES_ON = exists().where(
     messages.c.seq > bindparam("upto"),
     is_visible(),
 )
-_OF_IDS = select(table).where(table.c.id.in_(bindparam("ids", expanding=True)))
-_BY_IDS = _OF_IDS.where(
-    table.c.owner.in_(bindparam("owners", expanding=True)), table.c.summary != "", ~outlived(_NOW)
+_BY_IDS = select(table).where(
+    table.c.id.in_(bindparam("ids", expanding=True)),
+    table.c.owner.in_(bindparam("owners", expanding=True)),
+    table.c.summary != "",
+    ~outlived(_NOW),
 )
 
 

@@ -215,27 +215,21 @@ def alike(one: Any, other: Any) -> bool:
     )
 
 
+READ = (0, ("read",))
 ONE_SAYS, OTHER_ANSWERS = ("say", 0, 1, "dogs", "user"), ("say", 1, 1, "cats", "user")
 
 
 @on_both
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@example([(0, ("read",)), (0, ONE_SAYS), (1, OTHER_ANSWERS), (0, ("end",)), (0, ("read",)), (1, ("end",))])
-@example([(0, ("read",)), (0, ONE_SAYS), (1, OTHER_ANSWERS), (1, ("end",)), (0, ("read",)), (0, ("end",))])
+@example([READ, (0, ONE_SAYS), (1, OTHER_ANSWERS), (0, ("end",)), READ, (1, ("end",))])
+@example([READ, (0, ONE_SAYS), (1, OTHER_ANSWERS), (1, ("end",)), READ, (0, ("end",))])
 @given(acts=st.lists(act, min_size=4, max_size=30))
 async def test_it_shows_what_a_fresh_one_does_in_whatever_order_others_commit(
     stack: Stack, another: Stack, several_connections: None, acts: list[Any]
 ) -> None:
     world = World([stack.database, another.database], stack.clock.now)
     engine = Engine(stack.database, Hashed(), ROOM)
-    for number, (name, *rest) in [
-        *acts,
-        (0, ("read",)),
-        (0, ("end",)),
-        (0, ("read",)),
-        (1, ("end",)),
-        (0, ("read",)),
-    ]:
+    for number, (name, *rest) in [*acts, READ, (0, ("end",)), READ, (1, ("end",)), READ]:
         if name == "read" and not (stack.database.sqlite and world._open):
             fresh = Engine(stack.database, Hashed(), ROOM)
             shown, right = [await seen(one, world.owners, world.now) for one in (engine, fresh)]
@@ -246,6 +240,18 @@ async def test_it_shows_what_a_fresh_one_does_in_whatever_order_others_commit(
             await world.end(number)
         elif name != "read":
             await getattr(world, name)(number, *rest)
+
+
+@pytest.mark.parametrize("key", ["user:anna", "place:town"])
+async def test_windows_are_the_same_however_few_rows_are_read_at_once(stack: Stack, key: str) -> None:
+    for talk in "abababababtttttabababab":
+        for user in ("anna", "ben"):
+            await stack.receive("words", user, "town" if talk == "t" else None, conversation=talk)
+    rows, read = stack.indexing.engine.rows, []
+    for size in (100, 1, 2, 3, 4, 5, 6, 7):
+        parts = [part async for part in rows.of_owner(key, stack.clock.now, size)]
+        read.append({row.point.id: row.window for part in parts for row in part})
+    assert (len(read[0]), read[1:]) == (10 if key == "place:town" else 23, read[:1] * 7)
 
 
 class Slow(Hashed):
@@ -278,12 +284,8 @@ async def test_another_embedders_vectors_are_made_once_and_words_are_found_meanw
     one.embedder.real.texts.clear()
     for stack in (one, two):
         found = await stack.indexing.search(question)
-        assert (len(found.words), len(found.dense), len(found.window_dense), found.partial) == (
-            2,
-            2,
-            1,
-            False,
-        )
+        assert (len(found.words), len(found.dense), len(found.window_dense)) == (2, 2, 1)
+        assert not found.partial
     assert await two.indexing.catch_up() == 0
     assert (one.embedder.real.texts, two.embedder.real.texts) == ([], [])
 
