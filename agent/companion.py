@@ -9,12 +9,12 @@ a user, and a place unless the conversation is private. Errors are those of `age
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from typing_extensions import TypedDict, Unpack
+from typing_extensions import Unpack
 
 from agent.background.check_ins import CheckInService
 from agent.background.confirmed_calls import ConfirmedCalls
@@ -25,81 +25,24 @@ from agent.turn.context.persona import read_persona
 from agent.turn.extensions import extensions, tools_named
 from agent.turn.mcp_servers.file import read_mcp_file
 from agent.turn.output.reply_stream import OnEvent, ReplyStream
-from agent.types import Reply, TurnOptions, TurnRequest
-from agent.types.arguments import (
-    Argument,
-    InvalidValue,
-    Limit,
-    Seconds,
-    ShortText,
-    ShortTexts,
-    Text,
-    User,
-    listed,
-    moment_of,
-    of_the_sdk,
-    place_of,
-)
+from agent.types import Reply, TurnRequest
+from agent.types.arguments import Limit, Seconds, Text, User, place_of
 from agent.types.checks import checks_arguments
-from agent.wiring.components import Clock, Components, open_components, utc_now
+from agent.types.options import Clock, OpenOptions, TurnOptions
+from agent.wiring.components import Components, open_components, utc_now
 from agent.wiring.runtime import Runtime, open_runtime
 from agent.wiring.services import build_services
 from memory.errors import MemoryFault
 from memory.sql.jobs.last_runs import LastRuns
 
 if TYPE_CHECKING:
-    from agents import InputGuardrail, OutputGuardrail, RunHooks
-    from agents.models.interface import Model
-
     from agent.background.consolidation.learn_imported import Learning, LearningCost, LearningResult
-    from agent.turn.extensions import OwnTool
-
-    Hooks: TypeAlias = RunHooks[Any]
-    Guardrail: TypeAlias = InputGuardrail[Any] | OutputGuardrail[Any]
-else:  # the SDK takes seconds to import, and arguments are checked against it only once it is loaded
-    Hooks = Guardrail = Model = OwnTool = LearningResult = LearningCost = Any
+else:  # takes seconds to import
+    LearningResult = LearningCost = Any
 
 T = TypeVar("T")
 UNASKED_SECONDS = 180.0
 """Seconds that a turn without a message may take."""
-
-
-def _clock(value: object) -> Clock:
-    if not callable(value):
-        raise InvalidValue(value, "not a function")
-    moment_of(value())
-    return value
-
-
-_MODEL = Argument(of_the_sdk("Model"))
-_GUARDRAILS = Argument(lambda value: [*map(of_the_sdk("InputGuardrail", "OutputGuardrail"), listed(value))])
-
-
-class OpenOptions(TypedDict, total=False):
-    """The arguments of `Companion.open` and `start` besides the settings."""
-
-    clock: Annotated[Clock, Argument(_clock)]
-    """Returns the time, with its zone. Unset: the machine's clock."""
-    model: Annotated[Model, _MODEL] | None
-    """Answers in place of the model that the settings name. Conversations are then consolidated only if you
-    pass `consolidation_model` too, which may be the same."""
-    consolidation_model: Annotated[Model, _MODEL] | None
-    periodic_jobs: bool
-    """False: run no periodic jobs, for a short-lived program."""
-    upkeep_model: Annotated[Model, _MODEL] | None
-    """The former name of `consolidation_model`."""
-    upkeep: bool
-    """The former name of `periodic_jobs`."""
-    surface: ShortText
-    """The name of the surface, for traces."""
-    tools: Annotated[Sequence[OwnTool], Argument(listed)]
-    """More tools for the model: typed functions, the Agents SDK's function tools and MCP servers."""
-    only_tools: ShortTexts | None
-    """Names of Hachi's own tools to offer; unset: all."""
-    guardrails: Annotated[Sequence[Guardrail], _GUARDRAILS]
-    """The Agents SDK's guardrails. One that trips ends the turn with GuardrailTripped."""
-    hooks: Annotated[Hooks, Argument(of_the_sdk("RunHooks"))] | None
-    """The Agents SDK's hooks, called in each turn."""
 
 
 @checks_arguments

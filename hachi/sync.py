@@ -19,7 +19,6 @@ from typing_extensions import Unpack
 
 from agent import companion
 from agent.background.check_ins import CheckInService
-from agent.companion import OpenOptions
 from agent.services.admin import AdminService
 from agent.services.conversations import ConversationService
 from agent.services.documents import DocumentService
@@ -29,7 +28,8 @@ from agent.services.tasks import TaskService
 from agent.settings import Settings
 from agent.tracing.store.traces import Traces
 from agent.turn.output.reply_stream import ReplyStream
-from agent.types import Reply, TurnOptions
+from agent.types import Reply
+from agent.types.options import OpenOptions, TurnOptions
 from memory.errors import NotOpen
 
 G = TypeVar("G", covariant=True)

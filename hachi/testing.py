@@ -18,8 +18,8 @@ from agents.testing import ScriptedModel, assistant_message, function_call
 from pydantic_settings import PydanticBaseSettingsSource
 from typing_extensions import Unpack
 
-from agent.companion import OpenOptions
 from agent.replay.testing import take_again as take_again
+from agent.types.options import OpenOptions
 from hachi import Companion, Memory, Settings
 
 I_SEE = {"message": "I see.", "memories": []}

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import hachi
-from agent.companion import OpenOptions
 from agent.surfaces.http.application import app
 from agent.tracing.store.traces import Traces
-from agent.types import TurnOptions
+from agent.types.options import OpenOptions, TurnOptions
 from agent.wiring.services import Services
 from hachi.testing import temporary_companion
 

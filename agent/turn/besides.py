@@ -5,7 +5,8 @@ import logging
 from dataclasses import replace
 
 from agent.errors import BadInput
-from agent.types import Reads, TurnRequest
+from agent.types import TurnRequest
+from agent.types.options import Reads
 from memory.people.links import Links
 
 log = logging.getLogger("hachi.turn")

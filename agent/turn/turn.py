@@ -37,8 +37,9 @@ from agent.turn.context.smaller import fitted, size_of
 from agent.turn.forget_requests import ForgetRequests
 from agent.turn.loop import NARROW_TOOLS, AgentResult, run_agent, with_end
 from agent.turn.output.reply_stream import OnEvent
-from agent.types import Ending, MemoryDecided, ReceivedMessage, Reply, StreamEvent, TextWritten, TurnRequest
+from agent.types import MemoryDecided, ReceivedMessage, Reply, StreamEvent, TextWritten, TurnRequest
 from agent.types.client import ITEMS, OTHER_MEMORY, ClientTurn
+from agent.types.options import Ending
 from memory.process.breaker import calls_for
 from memory.process.spans import note
 from memory.records import Decision, ForgetCandidate

@@ -1,33 +1,16 @@
 """The input and output of a turn, and the events of its stream, as frozen records."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any, Generic
+from typing import Any, Generic
 
-from typing_extensions import TypedDict, TypeVar
+from typing_extensions import TypeVar
 
-from agent.types.arguments import (
-    Argument,
-    Name,
-    Seconds,
-    ShortTexts,
-    Text,
-    Turns,
-    Where,
-    async_function,
-    model_or_name,
-    reads_of,
-)
-from agent.types.client import CLIENT_TURN, CallItem, ClientTurn, Item
+from agent.types.client import CallItem, ClientTurn, Item
 from memory.audience import PRIVATE, Audience, Place
 from memory.records import Decision, ForgetCandidate, Hit, Memory
 from tools.proposed_call import Confirm
-
-if TYPE_CHECKING:
-    from agents.models.interface import Model
-else:  # the SDK takes seconds to import
-    Model = Any
 
 T = TypeVar("T", default=None)
 
@@ -219,49 +202,3 @@ class TurnDone:
 
 
 StreamEvent = TextWritten | ThoughtWritten | ToolStarted | ToolEnded | MemoryDecided | TurnDone
-
-
-Ending = Annotated[
-    Callable[[tuple[ForgetCandidate, ...] | None, Sequence[ToolCall]], Awaitable[str]],
-    Argument(async_function),
-]
-"""A surface's function that returns text to add to the answer, or nothing. It gets the candidates to forget
-(`Reply.forget`) and the turn's tool calls."""
-
-
-MayRead = Callable[[Sequence[Place]], Awaitable[Mapping[Place, str]]]
-"""A function that gets places in which the person wrote, and returns those that they can still read, with
-their names."""
-Reads = Sequence[Place | str] | MayRead
-
-
-class TurnOptions(TypedDict, total=False):
-    """The arguments of `Companion.respond` and `stream` besides the text and the user."""
-
-    place: Where
-    """The place; None: in private."""
-    conversation: Name | None
-    """The conversation's id. Unset: the user's private conversation, or the one of the place."""
-    author: Name | None
-    """The name to show for the user; default: the id."""
-    instructions: Text
-    """Instructions of the calling program; the model sees them as a wish."""
-    origins: ShortTexts
-    """The chat platform's ids of the message, for when it is deleted there."""
-    client: Annotated[ClientTurn, CLIENT_TURN] | None
-    """The data that a client of a chat API sends with the message. Its history then is the conversation."""
-    settle: bool
-    """Wait until the answer's memories are stored, so that the reply lists them."""
-    model: Annotated[str | Model, Argument(model_or_name)] | None
-    """The model of this turn: another model's name at the same server, or a model of the Agents SDK."""
-    timeout: Seconds | None
-    """The most seconds of the turn; then it raises ModelUnavailable. The message stays, without a reply."""
-    max_turns: Turns | None
-    """The most model calls in this turn, in place of the setting."""
-    confirm: Annotated[Confirm, Argument(async_function)] | None
-    """Asks the person before an MCP tool that may change something runs. Unset: none is offered."""
-    reads: Annotated["Reads", Argument(reads_of)] | None
-    """Places that the person can read, or a function that returns them. In private, those in which the person
-    wrote are searched too. For `HACHI_READ_PLACES`."""
-    ending: Ending | None
-    """Returns text to add to the answer, such as a link where buttons do not work."""

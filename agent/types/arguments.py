@@ -6,13 +6,12 @@ A parser raises ValueError with what is wrong, worded to follow the argument's n
 
 import inspect
 import re
-import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from math import inf
 from reprlib import repr as shown
-from typing import Annotated, Any, TypeVar, get_args, get_origin
+from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic_core import core_schema
 
@@ -28,8 +27,6 @@ MOST_LISTED = 10_000
 """The highest `limit` of a list."""
 MOST_FOUND = 100
 """The highest `limit` of results for a model."""
-MOST_TURNS = 50
-"""The most model calls in a turn, as in the setting."""
 MAX_MESSAGE = 100_000
 """The most characters of a message or a query; far more than any chat platform allows."""
 MAX_NAME = 2_000
@@ -209,34 +206,6 @@ def async_function(value: object) -> object:
     return value
 
 
-def of_the_sdk(*classes: str) -> Callable[[object], object]:
-    """Return a check for objects of the Agents SDK. It does not import the SDK: a caller who has such an
-    object has imported it."""
-
-    def read(value: object) -> object:
-        sdk = sys.modules.get("agents")
-        known = [getattr(sdk, one) for one in classes] if sdk else []
-        if not isinstance(value, tuple(get_origin(one) or one for one in known)):
-            raise InvalidValue(value, f"not a {' or '.join(classes)} of the Agents SDK")
-        return value
-
-    return read
-
-
-def reads_of(value: object) -> object:
-    """Return places, or the function that returns them."""
-    if callable(value):
-        return value
-    places = [place_of(one) for one in listed(value)]
-    if len(places) > MOST_SUBJECTS or any(place.private for place in places):
-        raise InvalidValue(value, f"not a list of at most {MOST_SUBJECTS} places, such as ['acme/general']")
-    return tuple(places)
-
-
-def model_or_name(value: object) -> object:
-    return read_name(value) if isinstance(value, str) else of_the_sdk("Model")(value)
-
-
 def _limit(most: int) -> Argument:
     schema = {"type": "integer", "minimum": 1, "maximum": most, "description": "how many at most"}
     return Argument(whole(most), schema)
@@ -296,7 +265,6 @@ MemoryId = Annotated[
 ]
 Limit = Annotated[int, _limit(MOST_LISTED)]
 FewLimit = Annotated[int, _limit(MOST_FOUND)]
-Turns = Annotated[int, Argument(whole(MOST_TURNS))]
 Query = Annotated[
     str,
     _text(

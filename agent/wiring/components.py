@@ -1,7 +1,7 @@
 """Opens the components that store and search memory."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from agent.settings import Settings
 from agent.tracing.setup import open_recorder
 from agent.tracing.store.traces import Traces
 from agent.turn.extensions import Extensions
+from agent.types.options import Clock
 from agent.wiring.home import open_database
 from memory.documents.library import DocumentLibrary
 from memory.errors import StoreUnavailable
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
     from agents.models.interface import Model
 
 log = logging.getLogger("hachi")
-
-Clock = Callable[[], datetime]
 
 GUARDED = {
     "model": 3,

@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 from pydantic import RootModel
 
 import hachi.sync
-from agent.companion import OpenOptions
 from agent.tracing.store.filters import TraceFilter
-from agent.types import TurnOptions
 from agent.types.client import ClientTurn, MessageItem
+from agent.types.options import OpenOptions, TurnOptions
 from hachi import BadInput, HachiError, Place, StoreUnavailable
 from hachi.testing import AnsweringModel, IsolatedSettings
 

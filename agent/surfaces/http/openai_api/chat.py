@@ -35,7 +35,8 @@ from agent.surfaces.http.routes import api_routes
 from agent.surfaces.links import forget_page, link_to
 from agent.tracing.trace import CHORE
 from agent.turn.output.reply_stream import ReplyStream
-from agent.types import Ending, TextWritten, ThoughtWritten, ToolCall, TurnRequest
+from agent.types import TextWritten, ThoughtWritten, ToolCall, TurnRequest
+from agent.types.options import Ending
 from memory.records import ForgetCandidate
 from memory.text import without_links
 
