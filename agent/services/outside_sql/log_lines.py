@@ -62,11 +62,8 @@ def _without_decisions(line: bytes, user: str | None, ids: Set[str]) -> bytes | 
     try:
         event = json.loads(line)
         decisions = event["decisions"]
-    except (
-        ValueError,
-        TypeError,
-        KeyError,
-    ):  # blanked before, or cut off by a full disk: then it may be anybody's
+    except (ValueError, TypeError, KeyError):
+        # blanked before, or cut off by a full disk: then it may be anybody's
         return b"" if line.strip() else None
     if user and event.get("user_id") == user:
         return b""

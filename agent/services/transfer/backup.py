@@ -104,9 +104,8 @@ def _copy_database(path: Path, copy: Path) -> None:
             database.execute("VACUUM INTO ?", (str(copy),))
         copy.chmod(0o600)
         with closing(sqlite3.connect(copy)) as database, database:
-            database.execute(
-                "PRAGMA application_id=0"
-            )  # the copy gets an identity of its own: `Database.identity`
+            # the copy gets an identity of its own: `Database.identity`
+            database.execute("PRAGMA application_id=0")
     except sqlite3.Error as error:
         raise StoreUnavailable(f"{path} cannot be copied: {error}") from error
     _require_sound(copy)

@@ -58,15 +58,20 @@ async def export_person(
     own_audience = Audience(frozenset({user_key(user)}))
     owned = sorted(await store.newest(own_audience, now), key=lambda m: (m.created_at, m.id))
     own = TurnRequest("", user, now).conversation_id
-    talks = await _conversations(database, user)
-    private = [talk["messages"] for talk in talks if (talk["place"], talk["conversation"]) == ("dm", own)]
+    talks = defaultdict[tuple[str, str], list[Any]](list)
+    async for line in unhurried(await _messages(database, messages.c.user_id == user)):
+        talks[line["place"], line["conversation_id"]].append({field: line[field] for field in _MESSAGE})
+    private = talks.pop(("dm", own), [])
     stored = await documents.documents(own_audience)
     of_them = active_conversations.c.owner == user_key(user)
     told_by_them = context_entries.c.user_id == user
     parts = {
         "memories": [_own(m) async for m in unhurried(owned)],
-        "messages": private[0] if private else [],
-        "conversations": [talk for talk in talks if talk["messages"] not in private],
+        "messages": private,
+        "conversations": [
+            {"place": place, "conversation": conversation, "messages": lines}
+            for (place, conversation), lines in talks.items()
+        ],
         "summaries": await _rows(database, active_conversations, _SUMMARY, of_them, ~outlived(now)),
         "context": await _rows(database, context_entries, _ENTRY, told_by_them, ~ENTRY_IS_HIDDEN),
         "tasks": await _rows(database, tasks, _TASK, tasks.c.user_id == user, ~TASK_IS_HIDDEN),
@@ -86,12 +91,17 @@ async def export_place(
     audience = audience_of(user, where)
     found = [m for m in await store.newest(audience, now) if where.key in m.owners]
     sources = await _sources(database, audience)
+    lines = await _messages(database, messages.c.place == where.key, messages_readable(audience))
     parts = {
         "memories": [
             _plain(memory_json(m)) | {"owners": _owners(m, where), "sources": sources[m.id]}
             async for m in unhurried(sorted(found, key=lambda m: (m.created_at, m.id)))
         ],
-        "messages": await _messages_of(database, where, audience),
+        "messages": [
+            {field: line[field] for field in _MESSAGE}
+            | {"user": line["user_id"], "conversation": line["conversation_id"]}
+            async for line in unhurried(lines)
+        ],
     }
     return _document(now, user, str(where), parts)
 
@@ -109,26 +119,6 @@ def _document(now: datetime, user: str, place: str, parts: dict[str, Any]) -> di
 async def _messages(database: Database, *said: ColumnElement[bool]) -> list[dict[str, Any]]:
     """Return the messages that are not hidden, in order, each with its user and place."""
     return await _rows(database, messages, (*_MESSAGE, "user_id", *_TALK), *said, is_visible(), order="seq")
-
-
-async def _conversations(database: Database, user: str) -> list[dict[str, Any]]:
-    """Return the person's messages and the replies to them, by conversation."""
-    found: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-    async for line in unhurried(await _messages(database, messages.c.user_id == user)):
-        found[line["place"], line["conversation_id"]].append({field: line[field] for field in _MESSAGE})
-    return [
-        {"place": place, "conversation": conversation, "messages": lines}
-        for (place, conversation), lines in found.items()
-    ]
-
-
-async def _messages_of(database: Database, place: Place, audience: Audience) -> list[dict[str, Any]]:
-    lines = await _messages(database, messages.c.place == place.key, messages_readable(audience))
-    return [
-        {field: line[field] for field in _MESSAGE}
-        | {"user": line["user_id"], "conversation": line["conversation_id"]}
-        async for line in unhurried(lines)
-    ]
 
 
 async def _sources(database: Database, audience: Audience) -> dict[str, list[str]]:
@@ -180,9 +170,8 @@ async def _rows(
         rows = [row | {"place": str(Place.of_key(row["place"]))} async for row in unhurried(rows)]
     if order:
         return rows
-    return [
-        row for _, row in sorted([(json.dumps(row), row) async for row in unhurried(rows)], key=itemgetter(0))
-    ]
+    keyed = [(json.dumps(row), row) async for row in unhurried(rows)]
+    return [row for _, row in sorted(keyed, key=itemgetter(0))]
 
 
 def _plain(row: Mapping[str, Any]) -> dict[str, Any]:

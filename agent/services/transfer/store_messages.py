@@ -76,9 +76,8 @@ async def _with_ids(
     async for (message, speaker), as_given in unhurried(zip(read, given, strict=True)):
         if not message.id:
             where = (target.place.key, message.conversation_id, message.role)
-            known = (
-                as_given["sent_at"] is not None
-            )  # an unknown time is set to now, which differs in each import
+            # an unknown time is set to now, which differs in each import
+            known = as_given["sent_at"] is not None
             sent_at = message.sent_at.astimezone(UTC).isoformat() if known else ""
             said = json.dumps([*where, message.author, sent_at, message.text])
             told[speaker, said] += 1
