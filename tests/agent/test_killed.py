@@ -11,7 +11,7 @@ from typing import Any
 
 from scripted_server import Call, Hang, ScriptedServer, answer
 
-from agent.tracing.render.trace import SCREEN, overview_lines
+from agent.tracing.render.trace import SCREEN, trace_lines
 from hachi import Companion, Settings, TraceFilter
 
 TALKATIVE = Path(__file__).parent.parent / "doubles" / "talkative.py"
@@ -121,7 +121,7 @@ async def test_a_trace_says_where_its_turn_stood_when_it_was_killed(
                 await asyncio.sleep(0.05)
         [summary] = await pet.traces.list(TraceFilter(failed=True), pet.clock())
         assert (summary.status, summary.said) == ("killed", "Story 0")
-        lines = list(map(str, overview_lines(await pet.traces.get("last", pet.clock()))))
+        lines = list(map(str, trace_lines(await pet.traces.get("last", pet.clock()))))
 
     assert len(lines) <= SCREEN
     text = "\n".join(lines)

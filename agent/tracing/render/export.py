@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from agent.tracing.render.text import json_text
-from agent.tracing.render.trace import full_lines, overview_lines
+from agent.tracing.render.trace import trace_lines
 from agent.tracing.render.tree import Line
 from agent.tracing.trace import Summary, Trace, TraceWithJobs, place_key, span_from, span_json
 from memory.audience import Place
@@ -61,7 +61,7 @@ def _trace_json(trace: Trace) -> dict[str, Any]:
 
 def markdown(whole: TraceWithJobs) -> str:
     """Return the overview, then all details, as Markdown to paste into an issue or a chat."""
-    short, full = (_fenced(lines(whole.trace, whole.jobs)) for lines in (overview_lines, full_lines))
+    short, full = (_fenced(trace_lines(whole.trace, whole.jobs, full=full)) for full in (False, True))
     summary = whole.trace.summary
     return f"# Trace {summary.short}\n\n`{summary.id}`\n\n{short}\n\n## Everything\n\n{full}\n"
 

@@ -1,10 +1,11 @@
-"""Renders a span as a node: what happened, how it ended and how long it took, with its contents below."""
+"""Renders spans as nodes: what happened, how it ended and how long it took, with the contents below."""
 
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
+from agent.tracing.differences import sections
 from agent.tracing.render.text import (
     as_lines,
     count,
@@ -16,52 +17,93 @@ from agent.tracing.render.text import (
     text_lines,
     tokens,
 )
-from agent.tracing.render.tree import SHORT, Node, aligned
-from agent.tracing.trace import mappings, read_data, scored_ids, shown_ids, tool_failed, usage_of
+from agent.tracing.render.tree import DETAIL, SHORT, Node, aligned
+from agent.tracing.trace import Trace, mappings, read_data, scored_ids, shown_ids, tool_failed, usage_of
 from memory.process.spans import Span
 
 TEXT = 90
 """The most columns of a text within a line."""
 HITS = 3
 """How many search results are shown at the depth below `FULL`; each smaller depth shows fewer."""
+BELOW_CALLS = frozenset({"tool", "decision", "search", "documents"})
+"""The kinds of spans that a model call causes."""
+IN_SHORT = BELOW_CALLS | {"call", "scene", "wait", "exchange"}
+"""The kinds of spans that are shown at any depth."""
+FIXED_SECTIONS = frozenset({"persona", "rules"})
+"""Sections of the system message that are the same in every turn."""
 COLUMN = 60
 """Columns of a candidate's content in the table of candidates."""
 
 
-def span_node(span: Span) -> Node:
-    """Return the node of a span, without its child spans. For a model call, it has only the error."""
-    node = _NODES.get(span.kind, _other_node)(span)
-    node.span = span
-    if span.kind != "tool":
-        mark(node, span)
-    elif span.error:
-        node.detail("error", "bad", text_lines(span.error))
+class SpanNodes:
+    """Creates the nodes of a trace's spans, in order."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace, self._calls = trace, 0
+        self._before: list[Any] = []
+        """The messages of the last model call."""
+
+    def node(self, span: Span) -> Node:
+        """Return the node of a span and of the spans in it."""
+        create = self._call_node if span.kind == "call" else _NODES.get(span.kind, _other_node)
+        node = create(span)
+        node.span = span
+        if span.kind not in IN_SHORT:
+            node.depths = DETAIL
+        if span.error:
+            if span.kind != "tool":  # its text has the error already
+                node.text, node.tone = f"✗ {node.text}  {one_line(span.error, TEXT)}", "bad"
+            node.detail("error", "bad", text_lines(span.error))
+        (self._add_request if span.kind == "call" else _add_data)(node, span)
+        node.nodes = [*map(self.node, span.spans), *node.nodes]
+        return node
+
+    def _call_node(self, span: Span) -> Node:
+        self._calls += 1
+        usage, first = usage_of([span]), span.data.get("first")
+        cached = f" ({usage.cached} cached)" if usage.cached else ""
+        counted = f"{tokens(usage)} tokens{cached}" if tokens(usage) else ""
+        streamed = f"first letter after {duration(first)}" if first is not None else ""
+        streamed += "  lost in mid-stream" if span.data.get("lost") else ""
+        streamed += "  cut off" if span.data.get("finish") in ("length", "content_filter") else ""
+        text = joined(f"call {self._calls}", one_line(span.name, 40), counted, took(span), streamed)
+        return Node(text, "warning" if span.took is None else "plain")
+
+    def _add_request(self, node: Node, span: Span) -> None:
+        """Add the request and the output. Messages repeated from the previous call form a group."""
+        request, items = span.data.get("request"), _as_list(read_data(span, "request", "input"))
+        if isinstance(request, dict):
+            asked, before = node.detail("request", "faint"), self._before
+            for name, text in sections(self._trace, str(request.get("system") or "")).items():
+                told = f"system message, {one_line(name, 60)}  {count(len(text), 'character')}"
+                asked.detail(told, block=text_lines(text), folded=name in FIXED_SECTIONS)
+            messages, repeated = list(_message_nodes("message", items)), len(before)
+            if repeated and items[:repeated] == before:
+                group = asked.detail(f"{count(repeated, 'message')} as in the call before", folded=True)
+                group.nodes, messages = messages[:repeated], messages[repeated:]
+            asked.nodes += messages
+            tools = ", ".join(map(str, request.get("tools") or ()))
+            asked.detail("tools", block=text_lines(tools), folded=True)
+            for part in ("settings", "response_format"):
+                if request.get(part):
+                    asked.detail(part, block=as_lines(request[part]), folded=True)
+            self._before = items
+        if output := _as_list(span.data.get("output")):
+            node.detail("output", "faint").nodes = list(_message_nodes("item", output))
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def _add_data(node: Node, span: Span) -> None:
+    """Add everything that the span recorded."""
     candidates = mappings(span.data.get("candidates"))
     for name, value in span.data.items():
         if name == "candidates":
             node.detail(f"candidates  {len(candidates)}", block=_table(candidates, shown_ids(span)))
         elif not (candidates and name in ("found", "given")):  # they are in the table
             node.detail(one_line(name, 60), "bad" if name == "traceback" else "faint", as_lines(value))
-    return node
-
-
-def mark(node: Node, span: Span) -> Node:
-    """Mark the node if the span failed."""
-    if span.error:
-        node.text, node.tone = f"✗ {node.text}  {one_line(span.error, TEXT)}", "bad"
-        node.detail("error", "bad", text_lines(span.error))
-    return node
-
-
-def call_node(span: Span, number: int) -> Node:
-    usage, first = usage_of([span]), span.data.get("first")
-    cached = f" ({usage.cached} cached)" if usage.cached else ""
-    counted = f"{tokens(usage)} tokens{cached}" if tokens(usage) else ""
-    streamed = f"first letter after {duration(first)}" if first is not None else ""
-    streamed += "  lost in mid-stream" if span.data.get("lost") else ""
-    streamed += "  cut off" if span.data.get("finish") in ("length", "content_filter") else ""
-    text = joined(f"call {number}", one_line(span.name, 40), counted, took(span), streamed)
-    return mark(Node(text, "warning" if span.took is None else "plain", span=span), span)
 
 
 def took(span: Span) -> str:
@@ -186,7 +228,7 @@ def _consolidation_node(span: Span) -> Node:
     return Node(f"{text}; {', '.join(new) or 'nothing new'}", "warning" if faults else "faint", nodes)
 
 
-def message_nodes(name: str, items: Sequence[Any]) -> Iterator[Node]:
+def _message_nodes(name: str, items: Sequence[Any]) -> Iterator[Node]:
     """Yield a node for each message: the text of a plain one, or the whole item."""
     for place, item in enumerate(items, 1):
         is_plain = isinstance(item, Mapping) and set(item) <= {"role", "content"}

@@ -1,18 +1,8 @@
 """Renders a whole trace as one tree: as much as fits on a screen, or everything."""
 
 from collections.abc import Sequence
-from itertools import count as count_from
-from typing import Any
 
-from agent.tracing.differences import sections
-from agent.tracing.render.spans import (
-    TEXT,
-    call_node,
-    joined,
-    message_nodes,
-    span_node,
-    took,
-)
+from agent.tracing.render.spans import BELOW_CALLS, TEXT, SpanNodes, joined, took
 from agent.tracing.render.text import (
     as_lines,
     count,
@@ -25,40 +15,25 @@ from agent.tracing.render.text import (
     when,
     where,
 )
-from agent.tracing.render.tree import DETAIL, FULL, Line, Node, aligned, drawn
+from agent.tracing.render.tree import FULL, Line, Node, aligned, drawn
 from agent.tracing.trace import TURN, Summary, Trace, descend, read_data, retried, tool_failed
-from memory.process.spans import Span
 
 SCREEN = 40
-"""The number of lines to which `overview_lines` shortens a trace, by showing fewer search results."""
-BELOW_CALLS = frozenset({"tool", "decision", "search", "documents"})
-"""The kinds of spans that a model call causes."""
-IN_SHORT = BELOW_CALLS | {"call", "scene", "wait", "exchange"}
-"""The kinds of spans that are shown at any depth."""
-FIXED_SECTIONS = frozenset({"persona", "rules"})
-"""Sections of the system message that are the same in every turn."""
+"""The number of lines to which `trace_lines` shortens a trace, by showing fewer search results."""
 
 
-def overview_lines(trace: Trace, jobs: Sequence[Trace] = ()) -> list[Line]:
-    """Return the heading, the tree, the warnings and the background jobs; on one screen if possible."""
+def trace_lines(trace: Trace, jobs: Sequence[Trace] = (), *, full: bool = False) -> list[Line]:
+    """Return a tree with the heading above it, and the warnings and background jobs below: everything if
+    `full`, otherwise on one screen if possible."""
+    told = [Line("", text, "bad" if text.startswith("✗") else "warning") for text in warnings(trace)]
+    root, afterwards = tree(trace), Node("afterwards", "strong", [tree(job) for job in jobs])
     lines: list[Line] = []
-    for depth in range(FULL - 1, -1, -1):
-        lines = _lines(trace, jobs, depth)
+    for depth in [FULL] if full else range(FULL - 1, -1, -1):
+        lines = [Line("", heading(trace.summary), "strong"), *drawn(root, depth), *told]
+        lines += drawn(afterwards, depth) if jobs else []
         if len(lines) <= SCREEN:
             break
     return lines
-
-
-def full_lines(trace: Trace, jobs: Sequence[Trace] = ()) -> list[Line]:
-    return _lines(trace, jobs, FULL)
-
-
-def _lines(trace: Trace, jobs: Sequence[Trace], depth: int) -> list[Line]:
-    """Return a tree with the heading above it, and the warnings and background jobs below."""
-    lines = [Line("", heading(trace.summary), "strong"), *drawn(tree(trace), depth)]
-    lines += [Line("", text, "bad" if text.startswith("✗") else "warning") for text in warnings(trace)]
-    afterwards = Node("afterwards", "strong", [tree(job) for job in jobs])
-    return [*lines, *drawn(afterwards, depth)] if jobs else lines
 
 
 def heading(summary: Summary) -> str:
@@ -100,7 +75,7 @@ def tree(trace: Trace) -> Node:
         root.detail("incoming", block=as_lines(incoming))
     if _job_failed(trace) and trace.root.error:
         root.add(Node(one_line(trace.root.error, 2 * TEXT), "bad", block=text_lines(trace.root.error)))
-    spans, parent = _Spans(trace), root
+    spans, parent = SpanNodes(trace), root
     for span in trace.root.spans:
         node = spans.node(span)
         (parent if span.kind in BELOW_CALLS else root).add(node)
@@ -113,51 +88,6 @@ def tree(trace: Trace) -> Node:
     made_by = {name: trace.made_by.get(name) for name in ("versions", "prompts", "settings")}
     root.detail("made by", "faint", as_lines(made_by), folded=True)
     return root
-
-
-class _Spans:
-    """Creates the nodes of a trace's spans, in order."""
-
-    def __init__(self, trace: Trace) -> None:
-        self._trace, self._numbers = trace, count_from(1)
-        self._before: list[Any] = []
-        """The messages of the last call."""
-
-    def node(self, span: Span) -> Node:
-        node = self._call(span) if span.kind == "call" else span_node(span)
-        if span.kind not in IN_SHORT:
-            node.depths = DETAIL
-        inner = [self.node(one) for one in span.spans]
-        node.nodes = [*inner, *node.nodes]
-        return node
-
-    def _call(self, span: Span) -> Node:
-        """Return the node of a model call. Messages repeated from the previous call form a group."""
-        node, request = call_node(span, next(self._numbers)), span.data.get("request")
-        items, before = _as_list(read_data(span, "request", "input")), self._before
-        if isinstance(request, dict):
-            asked = node.detail("request", "faint")
-            for name, text in sections(self._trace, str(request.get("system") or "")).items():
-                told = f"system message, {one_line(name, 60)}  {count(len(text), 'character')}"
-                asked.detail(told, block=text_lines(text), folded=name in FIXED_SECTIONS)
-            messages, repeated = list(message_nodes("message", items)), len(before)
-            if repeated and items[:repeated] == before:
-                group = asked.detail(f"{count(repeated, 'message')} as in the call before", folded=True)
-                group.nodes, messages = messages[:repeated], messages[repeated:]
-            asked.nodes += messages
-            tools = ", ".join(map(str, request.get("tools") or ()))
-            asked.detail("tools", block=text_lines(tools), folded=True)
-            for part in ("settings", "response_format"):
-                if request.get(part):
-                    asked.detail(part, block=as_lines(request[part]), folded=True)
-            self._before = items
-        if output := _as_list(span.data.get("output")):
-            node.detail("output", "faint").nodes = list(message_nodes("item", output))
-        return node
-
-
-def _as_list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def warnings(trace: Trace) -> list[str]:

@@ -13,7 +13,7 @@ from agent.tracing.otlp.attributes import attributes_of
 from agent.tracing.redact import Redaction
 from agent.tracing.render.export import markdown, summary_json, trace_json
 from agent.tracing.render.text import clipped, harmless, json_text, one_line, width
-from agent.tracing.render.trace import SCREEN, full_lines, overview_lines
+from agent.tracing.render.trace import SCREEN, trace_lines
 from agent.tracing.serialization import Serializer, read_trace
 from agent.tracing.trace import Summary, Trace, TraceWithJobs
 from memory.process.spans import Recording, Span
@@ -59,13 +59,13 @@ def evil():
 
 
 def test_on_a_terminal_nothing_is_done(evil):
-    for lines in (overview_lines(evil, [evil]), full_lines(evil, [evil])):
+    for lines in (trace_lines(evil, [evil]), trace_lines(evil, [evil], full=True)):
         for line in lines:
             assert not HARMFUL.search(str(line))
             assert "\n" not in str(line)
-    assert len(overview_lines(evil)) <= SCREEN
-    assert max(width(str(line)) for line in overview_lines(evil)) < 400
-    assert any(r"\x1b[2J" in str(line) and r"\u202e" in str(line) for line in overview_lines(evil))
+    assert len(trace_lines(evil)) <= SCREEN
+    assert max(width(str(line)) for line in trace_lines(evil)) < 400
+    assert any(r"\x1b[2J" in str(line) and r"\u202e" in str(line) for line in trace_lines(evil))
     assert not any(HARMFUL.search(cell) or "\n" in cell for cell in row(evil.summary, NOW))
 
 

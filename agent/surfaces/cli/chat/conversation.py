@@ -183,14 +183,14 @@ class Conversation:
 
     async def trace(self, _: str) -> None:
         from agent.surfaces.cli.traces.lines import print_lines
-        from agent.tracing.render.trace import overview_lines
+        from agent.tracing.render.trace import trace_lines
 
         if self.last_trace is None:
             print("(There was no turn yet.)")
             return
         await self.pet.components.recorder.flush()
         found = await self.pet.traces.get_with_jobs(self.last_trace, datetime.now(UTC))
-        print_lines(overview_lines(found.trace, found.jobs))
+        print_lines(trace_lines(found.trace, found.jobs))
 
 
 def question(candidates: Sequence[ForgetCandidate]) -> str:

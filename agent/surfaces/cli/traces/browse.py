@@ -19,7 +19,7 @@ from agent.surfaces.cli.traces.options import TraceId, filtered
 from agent.tracing.differences import differences
 from agent.tracing.render.export import summary_json, trace_json
 from agent.tracing.render.text import json_text
-from agent.tracing.render.trace import full_lines, overview_lines
+from agent.tracing.render.trace import trace_lines
 from agent.tracing.store.filters import TraceFilter
 
 if TYPE_CHECKING:
@@ -76,8 +76,9 @@ async def show(
     found = await traces.get_with_jobs(id, now())
     if full:
         await traces.add_skipped_texts(found.trace, now())
-    lines = full_lines if full else overview_lines
-    return Output(trace_json(found), lambda: print_lines(lines(found.trace, found.jobs), whole=full))
+    return Output(
+        trace_json(found), lambda: print_lines(trace_lines(found.trace, found.jobs, full=full), whole=full)
+    )
 
 
 @group.command()

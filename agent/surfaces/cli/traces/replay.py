@@ -15,7 +15,7 @@ from agent.surfaces.cli.traces.lines import changed_lines, difference_lines, pri
 from agent.surfaces.cli.traces.options import TraceId
 from agent.tracing.render.export import read_export
 from agent.tracing.render.text import count, one_line
-from agent.tracing.render.trace import full_lines, heading, overview_lines
+from agent.tracing.render.trace import heading, trace_lines
 from agent.tracing.render.tree import Line
 from agent.tracing.store.filters import TraceFilter
 from agent.tracing.trace import TraceWithJobs, span_json
@@ -134,11 +134,10 @@ def _lines(one: "ReplayResult | ReplayFailure", full: bool) -> Iterator[Line]:
         return
     before, after = one.before.trace, one.after
     if one.live:
-        shown = full_lines if full else overview_lines
         yield Line("", "recorded:", "strong")
-        yield from shown(before)
+        yield from trace_lines(before, full=full)
         yield Line("", f"from call {one.options.fork} on with the model of today:", "strong")
-        yield from shown(after)
+        yield from trace_lines(after, full=full)
         return
     if one.same:
         yield Line("", f"same     {heading(before.summary)}", "good")

@@ -7,7 +7,7 @@ from scripted_server import Call, Fail, Hang, Say, answer
 
 from agent.errors import ModelError
 from agent.tracing.render.text import when
-from agent.tracing.render.trace import SCREEN, full_lines, overview_lines
+from agent.tracing.render.trace import SCREEN, trace_lines
 from agent.tracing.trace import Trace
 from hachi import Companion
 from memory.errors import StoreUnavailable
@@ -19,7 +19,7 @@ async def on_screen(pet: Companion, last: Looked) -> str:
     """What `show last` prints."""
     await pet.settle()
     trace = await last(pet)
-    lines = overview_lines(trace, await pet.traces.after(trace.id, pet.clock()))
+    lines = trace_lines(trace, await pet.traces.after(trace.id, pet.clock()))
     assert len(lines) <= SCREEN
     return "\n".join(map(str, lines))
 
@@ -69,7 +69,7 @@ async def test_a_tool_that_the_database_fails_in_short_and_in_full(
     assert "⚠ answered after a tool error: get_recent_memories" in text
     assert text.count("✗") == 2  # the tool, and the search inside it
 
-    text = "\n".join(map(str, full_lines(await last(pet))))
+    text = "\n".join(map(str, trace_lines(await last(pet), full=True)))
     assert "system message, rules" in text
     for line in server.asked[1].system.splitlines():
         assert line in text
@@ -125,7 +125,7 @@ async def test_candidates_are_a_table_that_says_why_each_was_left_out(pet_at, fi
 
     await pet.respond("tell me", user="ana")
 
-    lines = [str(line) for line in full_lines(await last(pet))]
+    lines = [str(line) for line in trace_lines(await last(pet), full=True)]
     [head] = [line for line in lines if "score" in line and "lanes" in line]
     table = lines[lines.index(head) + 1 :]
     assert "✓" in table[0]

@@ -9,7 +9,7 @@ from scripted_server import Call, Say, ScriptedServer, answer
 
 from agent.surfaces.http.openai_api.completion import HOW_TO_BE_REMEMBERED
 from agent.surfaces.links import read_link
-from agent.tracing.render.trace import overview_lines
+from agent.tracing.render.trace import trace_lines
 from agent.tracing.store.filters import TraceFilter
 from memory.audience import Place
 
@@ -78,7 +78,7 @@ async def test_memory_tools_of_a_client_are_told_in_the_trace_and_in_a_receipt(s
     tool = {"type": "function", "function": {"name": "add_memory", "parameters": {"type": "object"}}}
     told = await scripted.say("I have a zebu.", await service(scripted, "oda", CHAT), tools=[tool])
     trace = await trace_of(scripted, told.json()["trace_id"])
-    assert "the client keeps memories of its own: add_memory" in str(overview_lines(trace, ()))
+    assert "the client keeps memories of its own: add_memory" in str(trace_lines(trace, ()))
     for user, copied in (("oda", True), ("pam", False)):
         fact = await scripted.pet.remember(f"{user} rows", user=user)
         receipt = await scripted.pet.memories.forget(fact.id, user=user)
