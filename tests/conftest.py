@@ -58,11 +58,9 @@ class Connections:
 
         def taken(_: Any, record: Any, __: Any) -> None:
             with suppress(RuntimeError):  # raised without an event loop
-                mine = (engine, asyncio.current_task())
                 self._taken.pop(record, None)  # reported twice if the server closed it
-                if mine in self._taken.values():
-                    self.second.append(_stack_of_the_task())
-                self._taken[record] = mine
+                self.asked(engine)
+                self._taken[record] = (engine, asyncio.current_task())
 
         def given_back(_: Any, record: Any) -> None:
             self._taken.pop(record, None)
@@ -70,6 +68,11 @@ class Connections:
         event.listen(engine, "checkout", taken)
         event.listen(engine, "checkin", given_back)
         event.listen(engine, "detach", given_back)
+
+    def asked(self, engine: Engine) -> None:
+        """Note the stack of a task that asks for a connection of this engine, if it has one."""
+        if (engine, asyncio.current_task()) in self._taken.values():
+            self.second.append(_stack_of_the_task())
 
 
 def _stack_of_the_task() -> str:
@@ -90,6 +93,22 @@ def _one_connection_at_a_time(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     if CONNECTIONS.second and "several_connections" not in request.fixturenames:
         pytest.fail("a second connection was taken inside a transaction:\n" + CONNECTIONS.second[0])
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _single_statements_take_a_connection() -> Iterator[None]:
+    """Watch single statements too: on SQLite they use connections outside the pool."""
+    from memory.sql.engine.database import Database
+
+    alone = Database._alone
+
+    def watched(self: Database, *given: Any) -> Any:
+        CONNECTIONS.asked(self.engine.sync_engine)
+        return alone(self, *given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Database, "_alone", watched)
+        yield
 
 
 @pytest.fixture

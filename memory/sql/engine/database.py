@@ -14,7 +14,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import ARRAY, CursorResult, Executable, Text, bindparam, text
+from sqlalchemy import ARRAY, Connection, CursorResult, Executable, Text, bindparam, text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from sqlalchemy.util import await_only, greenlet_spawn
@@ -37,6 +37,9 @@ from memory.sql.engine.migrate import (
 
 _ROWS_AT_ONCE = 500
 """Rows that are read before other tasks may run: some 3 ms."""
+_MOST_IDLE = 4
+"""The most connections to SQLite that stay open for single statements: to take one from the pool and give it
+back takes as long as a statement."""
 _STEP = 64
 """Pages that one transaction removes from the file."""
 
@@ -67,6 +70,9 @@ class Database:
         self.writes = 0
         """The number of transactions that this process has committed."""
         self._writer = asyncio.Lock()
+        self._idle: list[Connection] = []
+        """Open connections to SQLite outside the pool, for single statements: without BEGIN there is no
+        transaction to end after one."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self.closed = False
         """Set when the companion is closed."""
@@ -164,8 +170,19 @@ class Database:
         """Run a statement that commits by itself. On SQLite a writing one waits for other writers."""
 
         def ask() -> Any:  # bypasses the asynchronous connection, which takes longer than the statement
-            with self._reading.sync_engine.connect() as connection:
-                return (told or _all)(connection.execute(statement, values))
+            idle = self._idle
+            connection = idle.pop() if idle else self._reading.sync_engine.connect()
+            try:
+                found = (told or _all)(connection.execute(statement, values))
+            except BaseException:
+                connection.close()
+                raise
+            if self.sqlite and len(idle) < _MOST_IDLE:
+                connection.detach()
+                idle.append(connection)
+            else:
+                connection.close()
+            return found
 
         self.check_usable()
         with translated(self.where):
@@ -285,6 +302,8 @@ class Database:
             drop_copies(Path(self.where))
 
     async def close(self) -> None:
+        while self._idle:
+            self._idle.pop().close()
         await self.engine.dispose()
 
 
