@@ -1,6 +1,7 @@
 """Collect the sentences of our own prompt, to find them in answers, which should not repeat them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from agent.turn.output.answer import ANSWER_SCHEMA
@@ -12,9 +13,14 @@ from tools.registry import TOOLS, Tool
 def our_sentences(texts: Iterable[str], tools: Iterable[Tool] = TOOLS) -> frozenset[str]:
     """Return the sentences of the texts, without what they quote, and of the descriptions of tools and of the
     answer's schema."""
+    return frozenset().union(*map(rendered_sentences, texts), _described((*tools,)))
+
+
+@lru_cache(maxsize=8)
+def _described(tools: tuple[Tool, ...]) -> frozenset[str]:
     described = [ANSWER_SCHEMA.json_schema()]
     described += [{"description": tool.description, "parameters": tool.schema} for tool in tools]
-    return frozenset().union(*map(rendered_sentences, (*texts, *_descriptions(described))))
+    return frozenset().union(*map(rendered_sentences, _descriptions(described)))
 
 
 def our_texts(messages: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
