@@ -84,8 +84,9 @@ class Components(ListParts):
         server = _server(settings, database, embedder, breakers["index"])
         self.sync = Indexing(database, embedder, clock, settings.index_memory * 1_000_000, server)
         judge = models.judge if models.judges else None
+        speakers = self.transcript.speakers
         self.similar = SimilarFacts(
-            database, self.store, self.sync.search, embedder, judge, models.consolidates
+            database, self.store, speakers, self.sync.search, embedder, judge, models.consolidates
         )
         self.recall = Recall(
             store=self.store,

@@ -246,10 +246,11 @@ def _is_mark(word: str, first: bool) -> bool:
     return _is_number(word) or _is_sign(word) or not (word.islower() or (cased and first) or not _tells(word))
 
 
-def _words(text: str) -> list[str]:
+@lru_cache(maxsize=4096)  # the same facts recur
+def _words(text: str) -> tuple[str, ...]:
     """Return the words; in scripts without spaces each character is a word."""
     found = _TOKEN.findall(_NOT.sub(" not", _tidy(text)))
-    return [part for word in found for part in (word if _is_unspaced(word) else [word])]
+    return tuple(part for word in found for part in (word if _is_unspaced(word) else [word]))
 
 
 def _is_unspaced(word: str) -> bool:

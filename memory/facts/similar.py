@@ -9,10 +9,9 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
-from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from memory.audience import user_key
+from memory.audience import Audience, user_key
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.compare import SAME, Verdict, alike, near, only_recalls, spoken_sentences
 from memory.facts.decide import RULINGS, Case, stated_before, with_verdicts
@@ -24,7 +23,7 @@ from memory.records import Memory, NewMemory
 from memory.sql.changes import Moment
 from memory.sql.engine import Database
 from memory.sql.memories.store import MemoryStore, tellers
-from memory.sql.tables import speakers
+from memory.sql.messages.speakers import Speakers
 from memory.text.names import Aliases, fold, without_names
 
 log = logging.getLogger("hachi.memory")
@@ -49,8 +48,10 @@ class SimilarSearch:
     """The cosine similarity, by id, of the memories nearest by vectors."""
     since: Moment | None
     """The state of the database that was searched; None without a search."""
-    recalled: frozenset[str] = frozenset()
-    """The ids of memories that the candidate repeats in other words, though its message does not state it."""
+    names: frozenset[str] = frozenset()
+    """The person's names, which do not count when texts are compared."""
+    stated: bool = False
+    """Whether the message states the candidate, in its own words or others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,7 @@ Search = Callable[..., Awaitable[Rankings]]
 class SimilarFacts:
     database: Database
     store: MemoryStore
+    speakers: Speakers
     search_index: Search
     embedder: Embedder
     judge: Judge | None
@@ -89,26 +91,29 @@ class SimilarFacts:
         ids = [*(hit.id for hit in (*found.dense, *found.words)), *candidate.rulings]
         ids += [candidate.proposed.replaces] if candidate.proposed.replaces else []
         cosine = {hit.id: hit.score for hit in found.dense}
-        recalled = await self._recalled(candidate, cosine)
-        return SimilarSearch(frozenset(owners), tuple(ids), cosine, found.since, recalled)
+        origin = candidate.origin
+        stated = not (origin.live and origin.said) or states(origin.said, new_memory.content)
+        names = await self._names(origin.user)
+        return SimilarSearch(frozenset(owners), tuple(ids), cosine, found.since, names, stated)
 
-    async def _recalled(self, candidate: CandidateFact, cosine: Mapping[str, float]) -> frozenset[str]:
+    async def states(self, candidate: CandidateFact) -> bool:
+        """Return whether a sentence of the message, which is no question, has the candidate's meaning."""
+        spoken = await embed_if_possible(self.embedder, spoken_sentences(candidate.origin.said))
+        return any(near(_cosine(one, candidate.vector), self.embedder.thresholds) for one in spoken)
+
+    def _recalled(
+        self, candidate: CandidateFact, memories: Sequence[Memory], searched: SimilarSearch
+    ) -> frozenset[str]:
         """Return the ids of memories that the candidate, which its message does not state, repeats."""
-        origin, thresholds = candidate.origin, self.embedder.thresholds
-        ids = [id for id, similarity in cosine.items() if near(similarity, thresholds)]
-        if not (origin.live and origin.said and ids) or states(origin.said, candidate.proposed.content):
+        if searched.stated or candidate.proposed.replaces:
             return frozenset()
-        async with self.database.read() as connection:
-            known = await self.store.candidates(connection, ids, origin.owners, candidate.now)
-            names = await _names(connection, origin.user)
-        new = candidate.proposed.content
-        recalled = [one.id for one in known if only_recalls(new, one.content, origin.said, names)]
-        for vector in (
-            await embed_if_possible(self.embedder, spoken_sentences(origin.said)) if recalled else ()
-        ):
-            if near(_cosine(vector, candidate.vector), thresholds):
-                return frozenset()
-        return frozenset(recalled)
+        new, message, thresholds = candidate.proposed.content, candidate.origin.said, self.embedder.thresholds
+        return frozenset(
+            one.id
+            for one in memories
+            if near(searched.cosine.get(one.id, 0.0), thresholds)
+            and only_recalls(new, one.content, message, searched.names)
+        )
 
     async def read(
         self,
@@ -131,20 +136,22 @@ class SimilarFacts:
             worded_so=known.worded_so,
             near=tuple(known.near),
             cosine=searched.cosine,
-            recalled=searched.recalled,
+            recalled=self._recalled(candidate, known.near, searched),
             aliases=aliases.pairs,
         )
 
     async def related(self, new_memory: NewMemory, old: Memory, user: str) -> bool:
         """Return whether two facts of a person share a tag, the meaning, or a name besides the person's."""
-        async with self.database.read() as connection:
-            own = await _names(connection, user)
+        own = await self._names(user)
         texts = [without_names(text, own) for text in (new_memory.content, old.content)]
         names = [{fold(w) for w in _WORD.findall(text) if w[0].isupper() and stems(w)} for text in texts]
         shared = [without_names(tag, own) for tag in {*new_memory.subjects}.intersection(old.subjects)]
         if any(shared) or names[0] & names[1]:
             return True
         return _cosine(*await embed_if_possible(self.embedder, texts)) >= self.embedder.thresholds.recall
+
+    async def _names(self, user: str) -> frozenset[str]:
+        return await self.speakers.authors(Audience(frozenset({user_key(user)}))) | {user}
 
     async def ask_judge(self, candidates: Sequence[CandidateFact]) -> None:
         """Ask the judge about all doubtful candidates in one call. If it fails, both facts stay."""
@@ -234,11 +241,6 @@ class SimilarFacts:
             limit=NEAR,
         )
         return await self.search_index(question, fresh=fresh)
-
-
-async def _names(connection: AsyncConnection, user: str) -> list[str]:
-    signed = select(speakers.c.author).where(speakers.c.owner == user_key(user))
-    return [user, *await connection.scalars(signed)]
 
 
 def _cosine(one: Any, other: Any) -> float:

@@ -131,11 +131,18 @@ class FactWriter:
         """Decide on a candidate and store the decision."""
 
         async def read_then_write() -> tuple[Decision, Case]:
-            now, searched = await self._prepare(candidate)
-            async with self.database.write(lock=candidate.origin.owners) as connection:
-                return await self.rows.store_decision(connection, now, searched)
+            fact, searched = await self._prepare(candidate)
+            decision, case = await self._store(fact, searched)
+            # What seemed only recalled was not stored. Its message may state it in other words.
+            if decision.target_id in case.recalled and await self.similar.states(fact):
+                decision, case = await self._store(fact, replace(searched, stated=True))
+            return decision, case
 
         return await retried(read_then_write)
+
+    async def _store(self, fact: CandidateFact, searched: SimilarSearch) -> tuple[Decision, Case]:
+        async with self.database.write(lock=fact.origin.owners) as connection:
+            return await self.rows.store_decision(connection, fact, searched)
 
     async def _prepare(self, candidate: CandidateFact) -> tuple[CandidateFact, SimilarSearch]:
         """Return the candidate with the current id in `replaces`, and the search results to decide from."""

@@ -89,12 +89,15 @@ def spoken_of(text: str, names: Iterable[str]) -> bool:
 
 def without_names(question: str, names: Iterable[str]) -> str:
     """Return the question without the names; unchanged if it has none of them."""
-    folded = [(c, at) for at, char in enumerate(question) for c in fold(char)]
-    left = [*question]
-    for start, end in _table(frozenset(names)).found_in("".join(c for c, _ in folded)):
-        first, last = folded[start][1], folded[end - 1][1]
+    parts = [*question.lower()] if question.isascii() else [fold(char) for char in question]
+    found = [*_table(frozenset(names)).found_in("".join(parts))]
+    if not found:
+        return question
+    at, left = [at for at, part in enumerate(parts) for _ in part], [*question]
+    for start, end in found:
+        first, last = at[start], at[end - 1]
         left[first : last + 1] = " " * (last + 1 - first)
-    return " ".join("".join(left).split()) if left != [*question] else question
+    return " ".join("".join(left).split())
 
 
 def renamed(text: str, names: Mapping[str, str]) -> str:
