@@ -41,7 +41,6 @@ from memory.records import Conversation, ForgetCandidate, Forgotten, Message
 from memory.sql.hidden import hidden_in
 from memory.sql.jobs.deliveries import Deliveries, Sent, note_origins
 from memory.sql.jobs.job import POSTS
-from memory.sql.messages.conversations import conversations_of
 from memory.text import storable
 
 if TYPE_CHECKING:
@@ -227,7 +226,7 @@ class ConversationService:
     async def get(self, id: ShortText, *, user: User, place: Where = None) -> Conversation:
         """Return one conversation, with its summary. Raises NotFound if it is not readable there."""
         audience = await self.parts.links.audience(user, place_of(place))
-        for found in await conversations_of(self.parts.database, audience, self.parts.clock(), 1, id=id):
+        for found in await self.parts.summaries.conversations(audience, self.parts.clock(), 1, id=id):
             return found
         raise NotFound(f"no conversation {id!r} here; `hachi conversations list` shows the ids")
 
@@ -238,5 +237,5 @@ class ConversationService:
         newest message comes first. A private conversation has the user's messages and the replies to them.
         `cursor` is the `next` of the previous page."""
         audience, now = await self.parts.links.audience(user, place_of(place)), self.parts.clock()
-        found = await conversations_of(self.parts.database, audience, now, limit + 1, before=cursor)
+        found = await self.parts.summaries.conversations(audience, now, limit + 1, before=cursor)
         return Page(found[:limit], found[limit - 1].newest if len(found) > limit else None)

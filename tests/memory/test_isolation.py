@@ -17,7 +17,6 @@ from memory.audience import Audience, Place, owners_of, user_key
 from memory.facts.compare import content_key
 from memory.people.links import Links, NotLinked
 from memory.records import Decision, Hit
-from memory.sql.messages.conversations import conversations_of
 from memory.sql.tables import memories
 from tests.memory.conftest import Stack
 
@@ -204,7 +203,7 @@ class World:
         ):
             texts |= {m.text for m in await stack.transcript.last(conversation, audience, 50)}
             texts |= {m.text for m in await stack.transcript.page(audience, 50, conversation=conversation)}
-        texts |= {one.title for one in await conversations_of(stack.database, audience, now, 50)}
+        texts |= {one.title for one in await stack.conversations.conversations(audience, now, 50)}
         assert len(await stack.store.times(audience, now)) == len(read)
         return {content_key(text) for text in texts}
 

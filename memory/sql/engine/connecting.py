@@ -1,21 +1,23 @@
 """Make SQLAlchemy's engine for a database: a SQLite file, or a PostgreSQL server by its URL."""
 
 import importlib
+import json
 import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import event
+from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DisconnectionError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import AsyncAdaptedQueuePool
+from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.util.queue import Empty
 
 from memory.errors import StoreUnavailable, how_to_install
 from memory.sql.engine.errors import explain
-from memory.sql.engine.long_lists import pack_long_lists
 from memory.sql.engine.loop_sqlite import begin, set_up
 
 BUSY_SECONDS = 15.0
@@ -36,6 +38,8 @@ STATEMENTS = 64
 """The most compiled statements that a connection to SQLite keeps, at some 10 kB each. A turn uses 40."""
 PREPARED = 250
 """The most statements that a connection to PostgreSQL keeps. Each length of a list needs its own."""
+MOST_LISTED = 16
+"""Values of a list that each get a parameter of their own, so that the planner knows their number."""
 
 _ISOLATION = "SET default_transaction_isolation = 'read committed'"
 """Our locks need no more than this. With a stricter default of the server, turns would fail."""
@@ -125,7 +129,7 @@ def _postgresql(url: URL) -> Engine:
         **POOL | {"pool_size": most},
     )
     event.listen(engine.sync_engine, "checkout", _refuse_closed)
-    pack_long_lists(engine.sync_engine.dialect)
+    _pack_long_lists(engine.sync_engine.dialect)
     return engine, where
 
 
@@ -157,5 +161,31 @@ def _sqlite(path: Path) -> Engine:
     )
     event.listen(engine.sync_engine, "connect", set_up)
     event.listen(engine.sync_engine, "begin", begin)
-    pack_long_lists(engine.sync_engine.dialect)
+    _pack_long_lists(engine.sync_engine.dialect)
     return engine, str(path.absolute())
+
+
+class LongLists(SQLCompiler):
+    """A mix-in for a dialect's compiler that passes a long list of values as one parameter. Each length would
+    make a statement of its own, and a person may have more messages than a statement may have parameters."""
+
+    def _literal_execute_expanding_parameter(
+        self, name: str, parameter: Any, values: Any, *, taken_names: Any
+    ) -> tuple[list[tuple[str, Any]], str]:
+        if len(values) <= MOST_LISTED or not isinstance(values[0], str | int) or parameter.literal_execute:
+            return super()._literal_execute_expanding_parameter(  # type: ignore[no-any-return, no-untyped-call]
+                name, parameter, values, taken_names=taken_names
+            )
+        key = f"{name}_list"
+        template = self.compilation_bindtemplate if self._numeric_binds else self.bindtemplate
+        given = template % {"name": key}
+        if self.dialect.name == "sqlite":
+            return [(key, json.dumps(list(values)))], f"SELECT value FROM json_each({given})"
+        kind = self.dialect.type_compiler_instance.process(ARRAY(parameter.type))
+        return [(key, list(values))], f"SELECT unnest({given}::{kind})"
+
+
+def _pack_long_lists(dialect: Any) -> None:
+    """Make an engine's dialect pass long lists as one parameter."""
+    compiler = dialect.statement_compiler
+    dialect.statement_compiler = type(f"Packing{compiler.__name__}", (LongLists, compiler), {})

@@ -225,21 +225,15 @@ class MemoryStore:
     async def _read_aliases(
         self, ask: Callable[..., Awaitable[Iterable[Any]]], owners: frozenset[str], now: datetime
     ) -> Aliases:
-        if cached := self._cached_aliases(owners, now):
-            return cached
-        writes = self.database.writes
+        cached, writes = self._aliases.get(owners), self.database.writes
+        if cached and cached.writes == writes and abs(now - cached.at) <= ALIASES_FRESH:
+            return cached.aliases
         rows = await ask(ALIASES, {"owners": list(owners), "now": now})
         found = Aliases(tuple((row.name, row.other) for row in rows))
         if len(self._aliases) >= CACHED_READERS:
             self._aliases.clear()
         self._aliases[owners] = _CachedAliases(found, writes, now)
         return found
-
-    def _cached_aliases(self, owners: frozenset[str], now: datetime) -> Aliases | None:
-        cached = self._aliases.get(owners)
-        if cached is None or cached.writes != self.database.writes or abs(now - cached.at) > ALIASES_FRESH:
-            return None
-        return cached.aliases
 
     def forget_aliases(self) -> None:
         """Empty the cache, after an erasure."""

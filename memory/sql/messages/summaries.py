@@ -1,5 +1,5 @@
-"""Store the summary of each conversation and owner, and the last message that it covers. Other code
-writes the text. Private conversations of different people are separate, even with the same id.
+"""List conversations, and store the summary of each conversation and owner, with the last message that it
+covers. Other code writes the text. Private conversations of different people are separate, even with one id.
 """
 
 from collections.abc import Collection
@@ -13,13 +13,18 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience, Place, user_key
 from memory.process.spans import new_id
+from memory.records import Conversation
 from memory.sql.engine import Database
 from memory.sql.messages.message_rows import is_visible
+from memory.sql.messages.transcript import position_of
+from memory.sql.readable import messages_readable
 from memory.sql.tables import Utc, memories, messages, rests_on
 from memory.sql.tables import active_conversations as table
 
 CONSOLIDATE = "consolidate"
 """The kind of job that consolidates a conversation: it updates its summary and the speaker's context."""
+TITLE = 200
+"""Characters of the first message of a conversation that serve as its title."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +161,42 @@ class ConversationSummaries:
         query = query.order_by(table.c.updated_at.desc(), table.c.id).limit(limit)
         return [_active(row) for row in await self._database.rows(query)]
 
-    async def texts(
+    async def conversations(
+        self,
+        audience: Audience,
+        now: datetime,
+        limit: int,
+        *,
+        before: str | None = None,
+        id: str | None = None,
+    ) -> list[Conversation]:
+        """Return the conversations in which this audience may read a message, ordered by their newest
+        message, newest first. `before`, the id of a message, selects those that ended before it, `id` a
+        single one. Raises NotFound if the audience may not read the message `before`."""
+        this = messages.c
+        first, last = func.min(this.seq), func.max(this.seq)
+        counted = select(
+            this.conversation_id, func.count().label("many"), first.label("first"), last.label("last")
+        )
+        counted = counted.where(messages_readable(audience), is_visible()).group_by(this.conversation_id)
+        counted = counted.where(this.conversation_id == id) if id is not None else counted
+        if before is not None:
+            counted = counted.having(last < await position_of(self._database, before, audience))
+        of = counted.order_by(last.desc()).limit(limit).subquery()
+        begin, end = messages.alias("begin").c, messages.alias("end").c
+        title = func.substr(begin.text, 1, TITLE)
+        query = select(of, begin.place, title, begin.sent_at, end.sent_at, end.id)
+        query = query.where(begin.seq == of.c.first, end.seq == of.c.last).order_by(of.c.last.desc())
+        rows = await self._database.rows(query)
+        summaries = await self._texts([row[0] for row in rows], audience, now)
+        return [
+            Conversation(
+                id, str(Place.of_key(place)), title, many, started_at, last_at, newest, summaries.get(id, "")
+            )
+            for id, many, _, _, place, title, started_at, last_at, newest in rows
+        ]
+
+    async def _texts(
         self, conversations: Collection[str], audience: Audience, now: datetime
     ) -> dict[str, str]:
         """Return the summaries that the audience may read, keyed by conversation."""

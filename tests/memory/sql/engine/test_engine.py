@@ -22,7 +22,7 @@ from memory.sql.engine import Database, connecting, migrate
 from memory.sql.engine import database as module
 from memory.sql.engine.errors import Overtaken
 from memory.sql.engine.migrate import FIRST, HEAD, MIGRATIONS
-from memory.sql.tables import metadata, users
+from memory.sql.tables import figures, metadata, speakers, users
 from tests.memory.conftest import Server
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -496,3 +496,28 @@ async def test_a_database_is_not_its_copies(database: Database, open_again: Any,
         other = await Database.open(None, copy.parent)
         assert await other.identity() != names[0]
         await other.close()
+
+
+@pytest.mark.parametrize(("table", "name"), [(speakers, "owner"), (figures, "value")])
+@pytest.mark.parametrize("late", [False, True])
+async def test_a_list_may_be_of_any_length(
+    database: Database, table: sa.Table, name: str, late: bool
+) -> None:
+    column, text = table.c[name], table is speakers
+    wanted: list[Any] = [f"ü{n}'\"%" if text else n for n in range(70_000)]
+    rows = [
+        {"owner": one, "author": "Ana"} if text else {"user_id": str(one), "name": "", "value": one}
+        for one in wanted
+    ]
+    async with database.write() as connection:
+        if database.sqlite:  # fewer parameters than any build allows
+            raw = (await connection.get_raw_connection()).driver_connection
+            assert raw is not None
+            raw.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 999)
+        await connection.execute(sa.insert(table), rows[:3])
+        for values in (wanted[1:], wanted[1:2]):  # of one statement, packed and not
+            listed: Any = sa.bindparam("values", expanding=True) if late else values
+            given = {"values": values} if late else {}
+            inside = len(values[:2])
+            for condition, found in ((column.in_(listed), inside), (column.not_in(listed), 3 - inside)):
+                assert await connection.scalar(sa.select(sa.func.count()).where(condition), given) == found
