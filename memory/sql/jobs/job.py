@@ -63,14 +63,5 @@ class ListedJob:
 
 
 def to_job(row: Any) -> Job:
-    return Job(
-        row.id,
-        row.kind,
-        row.user_id,
-        row.payload,
-        row.attempts + 1,
-        row.about,
-        row.crashes,
-        row.created_at,
-        row.claimed_by,
-    )
+    about = row.id, row.kind, row.user_id, row.payload
+    return Job(*about, row.attempts + 1, row.about, row.crashes, row.created_at, row.claimed_by)
