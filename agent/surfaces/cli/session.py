@@ -24,6 +24,7 @@ import typer
 
 from agent.errors import HachiError
 from agent.surfaces.cli.output import Output
+from agent.surfaces.start import collect_garbage
 from memory.text import storable
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 Command = Callable[..., Coroutine[Any, Any, Any]]
 Decorator = Callable[[Command], Any]
 
+START_SECONDS = 10.0
+"""Seconds after which a command has started, so that garbage is collected."""
 NO_ROOM = "there is no room left to write; make room and run it again"
 CONTEXT = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
 JSON = inspect.Parameter(
@@ -139,6 +142,7 @@ def _command_with(open_resource: Callable[[Session], AbstractAsyncContextManager
         has_json = signature.return_annotation is Output
 
         async def execute(session: Session, options: dict[str, Any]) -> Any:
+            asyncio.get_running_loop().call_later(START_SECONDS, collect_garbage)
             async with open_resource(session) as resource:
                 return await command(resource, **options)
 
