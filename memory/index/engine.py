@@ -21,6 +21,7 @@ from memory.index.scoring import rank
 from memory.sql import changes
 from memory.sql.changes import AROUND, DOCUMENTS, EVERYBODY, Moment, Read
 from memory.sql.engine import Database
+from memory.sql.messages.lines import anchors_of
 
 AT_A_TIME = 256
 """Rows that are read before other tasks may run: some 5 ms."""
@@ -182,7 +183,7 @@ class Engine:
         if any(ids.values()):
             index_rows = await self.rows.shown(ids, now)
             gone = ids["message"] - {index_row.point.id for index_row in index_rows}
-            gone -= await self.rows.standing(gone)
+            gone -= {anchor.id for anchor in await anchors_of(self._database, gone)}
             if any(id in around or id in one.entry for id in gone):
                 return False  # it cannot be told in whose windows it was
             named = {id for some in ids.values() for id in some}

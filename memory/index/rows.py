@@ -22,7 +22,7 @@ from memory.sql.engine import Database
 from memory.sql.memories.memory_rows import ACTIVE_LINKS, LINKS, UNEXPIRED
 from memory.sql.memories.replacements import NOW, is_active, unexpired
 from memory.sql.messages.lines import Anchor, anchors_of, lines_around, newest_lines
-from memory.sql.messages.message_rows import REACH, Line, is_visible
+from memory.sql.messages.message_rows import REACH, is_visible, owners_of
 from memory.sql.tables import active_conversations, memories, memory_owners, messages
 from memory.sql.tables import knowledge_chunks as chunks
 from memory.sql.tables import knowledge_documents as documents
@@ -93,9 +93,7 @@ class Rows:
     async def of_owner(self, key: str, now: datetime, size: int) -> AsyncIterator[list[IndexRow]]:
         """Yield a key's rows in lists of some `size`: facts and summaries, then messages, newest first."""
         owner, talks = key.removeprefix(DOCUMENTS), key.startswith(("user:", "place:"))
-        kinds: tuple[Kind, ...] = (
-            ("memory", "summary") if talks else ("memory",) if key == owner else ("chunk",)
-        )
+        kinds: tuple[Kind, ...] = ("memory", "summary") if talks else ("memory" if key == owner else "chunk",)
         for kind in kinds:
             found = _index_rows(kind, await self.database.rows(_BY_OWNER[kind], {"owner": owner, "now": now}))
             for at in range(0, len(found), size):
@@ -107,36 +105,31 @@ class Rows:
     async def _messages_of(self, owner: str, size: int) -> AsyncIterator[list[IndexRow]]:
         """Yield an owner's messages with their windows, newest first. What a person wrote in a place is read
         with the messages around it, which others wrote."""
-        before, oldest = 2**62, defaultdict[str, list[Line]](list)  # of each conversation, for the next part
+        before, oldest = 2**62, defaultdict[str, list[Any]](list)  # of each conversation, for the next part
         while lines := await newest_lines(self.database, owner, before, size):
             before = lines[-1].seq
-            talks, elsewhere = defaultdict[str, list[Line]](list), []
+            talks, elsewhere = defaultdict[str, list[Any]](list), []
             for line in reversed(lines):
-                if owner.startswith("place:") or len(line.owners) == 1:
-                    talks[line.message.conversation_id].append(line)
+                if line.place in ("", owner) or line.withdrawn:
+                    talks[line.conversation_id].append(line)
                 else:
-                    [place] = line.owners - {owner}
-                    elsewhere.append(Anchor(line.message.id, line.message.conversation_id, place, line.seq))
+                    elsewhere.append(Anchor(line.id, line.conversation_id, line.place, line.seq))
             found = await self._messages(elsewhere)
             for conversation, talk in talks.items():
                 after = oldest[conversation]
                 shown = len(talk) + len(after) - (REACH if len(after) == 2 * REACH else 0)
                 talk += after
-                found += map(_of_message, talk[:shown], windows_of([line.message for line in talk]))
+                found += map(_of_message, talk[:shown], windows_of(talk))
                 oldest[conversation] = talk[: 2 * REACH]
             yield found
             if len(lines) < size:
                 return
 
-    async def standing(self, ids: Collection[str]) -> set[str]:
-        """Return which of these messages are stored, hidden or not."""
-        return {anchor.id for anchor in await anchors_of(self.database, ids)}
-
     async def replaced_by_expired(self, owners: Collection[str], now: datetime) -> set[str]:
         """Return the owners' facts that may be active again, because the facts that replaced them have
         expired. Once those are purged, the log of changes lists the older facts."""
-        given = {"owners": list(owners), "now": now}
-        return {row.old_id for row in await self.database.rows(_REPLACED_BY_EXPIRED, given)}
+        rows = await self.database.rows(_REPLACED_BY_EXPIRED, {"owners": list(owners), "now": now})
+        return {row.old_id for row in rows}
 
     async def with_more_messages(self, room: int) -> list[str]:
         """Return the people and places with more than `room` messages."""
@@ -158,21 +151,19 @@ class Rows:
                 (chunks,),
             )
         ]
-        [row] = await self.database.rows(select(*counts), {"now": now})
-        return sum(row)
+        return sum((await self.database.rows(select(*counts), {"now": now}))[0])
 
     async def _messages(self, anchors: Sequence[Anchor], *, neighbours: bool = False) -> list[IndexRow]:
         index_rows: dict[str, IndexRow] = {}
         reach = 2 * REACH if neighbours else REACH
-        for run, around in await lines_around(self.database, anchors, reach):
-            talk = [line.message for line in around]
-            ids, seqs = {anchor.id for anchor in run}, [line.seq for line in around]
-            wanted = {at for at, message in enumerate(talk) if message.id in ids}
+        for run, talk in await lines_around(self.database, anchors, reach):
+            ids, seqs = {anchor.id for anchor in run}, [line.seq for line in talk]
+            wanted = {at for at, line in enumerate(talk) if line.id in ids}
             for anchor in run if neighbours else ():  # the message itself may be hidden
                 at = bisect_left(seqs, anchor.seq)
                 wanted.update(range(max(0, at - REACH), min(len(talk), at + REACH + 1)))
             windows = windows_of(talk)
-            index_rows |= {talk[at].id: _of_message(around[at], windows[at]) for at in wanted}
+            index_rows |= {talk[at].id: _of_message(talk[at], windows[at]) for at in wanted}
         return list(index_rows.values())
 
 
@@ -198,23 +189,22 @@ def _of_memory(links: Iterable[Any]) -> IndexRow:
 
 
 def _of_summary(row: Any) -> IndexRow:
-    point = Point(row.id, "summary", frozenset({row.owner}), row.summary, None, row.updated_at)
-    return IndexRow(point, row.summary)
+    owners, text = frozenset({row.owner}), row.summary
+    return IndexRow(Point(row.id, "summary", owners, text, None, row.updated_at), text)
 
 
-def _of_message(line: Line, window: Window) -> IndexRow:
-    message = line.message
+def _of_message(row: Any, window: Window) -> IndexRow:
     point = Point(
-        id=message.id,
+        id=row.id,
         kind="message",
-        owners=line.owners,
-        text=message.text[:LIMIT],
+        owners=owners_of(row),
+        text=row.text[:LIMIT],
         dense=None,
-        created_at=message.sent_at,
+        created_at=row.sent_at,
         window_text=window.words,
     )
     # A vector is a mean, so without this a page of code would outweigh the message's prose.
-    return IndexRow(point, prose(message.text), window.meaning)
+    return IndexRow(point, prose(row.text), window.meaning)
 
 
 def _of_chunk(row: Any) -> IndexRow:

@@ -77,9 +77,12 @@ async def points(
     else:
         with suppress(EmbedderUnavailable):
             embedded |= zip(texts, await embedder.embed(list(texts.values())), strict=True)
-    made = [
-        point._replace(
-            dense=embedded.get((point.id, "dense")), window_dense=embedded.get((point.id, "window_dense"))
+    made = [  # `_replace` takes three times as long
+        Point(
+            *point[:4],
+            embedded.get((point.id, "dense")),
+            *point[5:9],
+            embedded.get((point.id, "window_dense")),
         )
         for point, _, _ in index_rows
     ]
@@ -98,8 +101,8 @@ async def embedded(database: Database, embedder: str, ids: Collection[str]) -> l
     """Return which of these rows have stored vectors by now."""
     if not ids:
         return []
-    given = {"embedder": embedder, "ids": list(ids)[:AT_ONCE]}
-    return list({row.id for row in await database.rows(_STORED, given)})
+    rows = await database.rows(_STORED, {"embedder": embedder, "ids": list(ids)[:AT_ONCE]})
+    return list({row.id for row in rows})
 
 
 async def forget(database: Database, ids: Sequence[str]) -> None:

@@ -20,9 +20,8 @@ vectors of windows they add 0.006 to recall@10.
 from collections.abc import Sequence
 from datetime import timedelta
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from memory.records import Message
 from memory.sql.messages.message_rows import REACH
 
 GAP = timedelta(hours=6)
@@ -44,30 +43,28 @@ class Window(NamedTuple):
     """The text that is embedded."""
 
 
-def windows_of(messages: Sequence[Message]) -> list[Window]:
-    """Return the window of each message, with a line for each message in it. `messages` are in order."""
-    texts = [message.text[:NEIGHBOUR_LIMIT] for message in messages]
-    meanings = [f"{message.author}: {text}" for message, text in zip(messages, texts, strict=True)]
+def windows_of(messages: Sequence[Any]) -> list[Window]:
+    """Return the window of each of these messages, which are in order: the part of its sitting from the
+    previous reply to the next one, with a line for each message."""
+    texts = [message.text[:LIMIT] for message in messages]
+    authors = [message.author for message in messages]
+    replies = [message.role == "assistant" for message in messages]
+    sent = [(message.conversation_id, message.sent_at) for message in messages]
+    words = [text[:NEIGHBOUR_LIMIT] for text in texts]
+    meanings = [f"{author}: {text}" for author, text in zip(authors, words, strict=True)]
     windows = []
-    sittings = [at for at, (one, next) in enumerate(pairwise(messages), 1) if not _together(one, next)]
-    for begin, end in pairwise([0, *sittings, len(messages)]):
+    ends = [
+        at for at, ((one, a), (next, b)) in enumerate(pairwise(sent), 1) if one != next or abs(b - a) > GAP
+    ]
+    for begin, end in pairwise([0, *ends, len(messages)]):
         for at in range(begin, end):
-            message, near = messages[at], _exchange(messages, at, begin, end)
-            words, meaning = texts[near], meanings[near]
-            if len(message.text) > NEIGHBOUR_LIMIT:
-                words[at - near.start] = text = message.text[:LIMIT]
-                meaning[at - near.start] = f"{message.author}: {text}"
-            windows.append(Window("\n".join(words), "\n".join(meaning)))
+            first, last = max(begin, at - REACH), min(end, at + REACH + 1)
+            if len(texts[at]) >= SHORT:
+                first = max((one + 1 for one in range(first, at) if replies[one]), default=first)
+            last = min((one + 1 for one in range(at, last) if replies[one]), default=last)
+            near, meaning = words[first:last], meanings[first:last]
+            if len(texts[at]) > NEIGHBOUR_LIMIT:
+                near[at - first] = texts[at]
+                meaning[at - first] = f"{authors[at]}: {texts[at]}"
+            windows.append(Window("\n".join(near), "\n".join(meaning)))
     return windows
-
-
-def _exchange(messages: Sequence[Message], at: int, begin: int, end: int) -> slice:
-    """Return the window of a message within its sitting, from the previous reply to the next one."""
-    first, last = max(begin, at - REACH), min(end, at + REACH + 1)
-    replies = [one for one in range(first, last) if messages[one].role == "assistant"]
-    before = [one + 1 for one in replies if one < at and len(messages[at].text) >= SHORT]
-    return slice(max(before, default=first), min((one + 1 for one in replies if one >= at), default=last))
-
-
-def _together(one: Message, next: Message) -> bool:
-    return one.conversation_id == next.conversation_id and abs(next.sent_at - one.sent_at) <= GAP

@@ -12,7 +12,7 @@ from datetime import datetime
 from memory.errors import IndexUnavailable
 from memory.index import stored_vectors
 from memory.index.embedders import Embedder, know_dimension
-from memory.index.rows import Ids, IndexRow, Rows
+from memory.index.rows import IndexRow, Rows
 from memory.index.server.index import ServerIndex
 from memory.index.todo import Todo
 from memory.process.pace import pause
@@ -53,7 +53,10 @@ class IndexWorker:
             await pause()
         total = 0
         while claim := await todo.claim():
-            await self._do(claim.ids)
+            shown: list[IndexRow] | None = None
+            while (index_rows := await self.rows.shown(claim.ids, self.clock())) != shown:
+                shown = index_rows
+                await self._put(index_rows, {id for some in claim.ids.values() for id in some})
             await todo.done(claim)
             total += (count := sum(map(len, claim.ids.values())))
             if progress:
@@ -74,12 +77,6 @@ class IndexWorker:
                 await self.server.begin(new)
             self._had = True
             log.info("the index is filled from the database")
-
-    async def _do(self, ids: Ids) -> None:
-        shown: list[IndexRow] | None = None
-        while (index_rows := await self.rows.shown(ids, self.clock())) != shown:
-            shown = index_rows
-            await self._put(index_rows, {id for some in ids.values() for id in some})
 
     async def _put(self, index_rows: list[IndexRow], ids: Collection[str]) -> None:
         points, lacking = await stored_vectors.points(self.database, self.embedder, index_rows)

@@ -85,9 +85,8 @@ class BundledEmbedder:
         """Return the tokens of each part, given by its words."""
         known = self._known
         if new := [word for word in dict.fromkeys(chain.from_iterable(parts)) if word not in known]:
-            if len(known) + len(new) > MOST_KNOWN:
-                known = self._known = {}
-                new = list(dict.fromkeys(chain.from_iterable(parts)))
+            if len(known) > MOST_KNOWN:
+                self._known = known = {word: known[word] for some in parts for word in some if word in known}
             known.update(zip(new, self._tokenized(new), strict=True))
         return [list(chain.from_iterable(map(known.__getitem__, words))) for words in parts]
 

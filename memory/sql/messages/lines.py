@@ -11,7 +11,7 @@ from sqlalchemy import bindparam, or_, select, text
 from memory.audience import user_key
 from memory.sql.engine import Database
 from memory.sql.hidden import WITHDRAWN
-from memory.sql.messages.message_rows import LINES, REACH, Line, is_visible, to_line
+from memory.sql.messages.message_rows import REACH, is_visible
 from memory.sql.tables import messages
 
 APART = 64
@@ -28,11 +28,12 @@ class Anchor(NamedTuple):
     seq: int
 
 
-_OF_IDS = select(
-    messages.c.id, messages.c.conversation_id, messages.c.place, messages.c.user_id, messages.c.seq
-).where(messages.c.id.in_(bindparam("ids", expanding=True)))
+_POSITION = tuple(messages.c[name] for name in ("id", "conversation_id", "place", "user_id", "seq"))
+_OF_INDEX = (*_POSITION, *(messages.c[name] for name in ("role", "author", "text", "sent_at")))
+_OF_IDS = select(*_POSITION).where(messages.c.id.in_(bindparam("ids", expanding=True)))
+_LINES = select(*_OF_INDEX, WITHDRAWN.label("withdrawn"))
 _NEWEST = {
-    private: LINES.where(
+    private: _LINES.where(
         (messages.c.user_id if private else messages.c.place) == bindparam("whose"),
         or_(messages.c.place == "", messages.c.role == "user") if private else ~WITHDRAWN,
         messages.c.seq < bindparam("before"),
@@ -54,11 +55,11 @@ async def anchors_of(database: Database, ids: Collection[str]) -> list[Anchor]:
     ]
 
 
-async def newest_lines(database: Database, owner: str, before: int, most: int) -> list[Line]:
-    """Return the owner's `most` newest messages whose `seq` is under `before`, newest first."""
+async def newest_lines(database: Database, owner: str, before: int, most: int) -> Sequence[Any]:
+    """Return the rows of the owner's `most` newest messages whose `seq` is under `before`, newest first."""
     private = owner.startswith("user:")
     given = {"whose": owner.removeprefix("user:") if private else owner, "before": before, "most": most}
-    return [to_line(row) for row in await database.rows(_NEWEST[private], given)]
+    return await database.rows(_NEWEST[private], given)
 
 
 _TALK = """{m}.conversation_id = {run}.conversation
@@ -94,11 +95,11 @@ def _around(runs: str, between: str) -> Any:
     return text(
         f"""WITH given AS MATERIALIZED (SELECT {given} FROM {runs}), spans AS MATERIALIZED (
             SELECT number, conversation, heard, {begin} AS begins, {end} AS ends FROM given)
-        SELECT {", ".join(f"messages.{column.name}" for column in messages.c)},
+        SELECT {", ".join(f"messages.{column.name}" for column in _OF_INDEX)},
             spans.number AS run, {_TOLD.format(m="messages")} AS withdrawn
         FROM spans JOIN {between} ON messages.seq BETWEEN spans.begins AND spans.ends
             AND {of("messages", "spans")} ORDER BY spans.number, messages.seq"""
-    ).columns(*messages.c)
+    ).columns(*_OF_INDEX)
 
 
 _AROUND = {
@@ -111,8 +112,9 @@ message, with `reach` messages on either side."""
 
 async def lines_around(
     database: Database, anchors: Sequence[Anchor], reach: int = 2 * REACH
-) -> list[tuple[Sequence[Anchor], list[Line]]]:
-    """Return these messages with up to `reach` neighbours on either side, in order, grouped into runs."""
+) -> list[tuple[Sequence[Anchor], list[Any]]]:
+    """Return the rows of these messages, with up to `reach` neighbours on either side, in order, grouped into
+    runs."""
     runs = list(_runs(anchors))
     if not runs:
         return []
@@ -123,7 +125,7 @@ async def lines_around(
     ]
     rows = await database.rows(_AROUND[database.sqlite], {"runs": json.dumps(given), "reach": reach})
     found = groupby(rows, key=lambda row: row.run)
-    return [(runs[number], [to_line(row) for row in lines]) for number, lines in found]
+    return [(runs[number], list(lines)) for number, lines in found]
 
 
 def _runs(anchors: Sequence[Anchor]) -> Iterator[list[Anchor]]:

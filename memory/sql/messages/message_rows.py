@@ -157,6 +157,11 @@ def to_message(row: Any) -> Message:
 
 
 def to_line(row: Any) -> Line:
-    owners = [] if row.place and row.role == "assistant" else [user_key(row.user_id)]
-    owners += [row.place] if row.place and not row.withdrawn else []
-    return Line(to_message(row), frozenset(owners), row.seq, row.user_id)
+    return Line(to_message(row), owners_of(row), row.seq, row.user_id)
+
+
+def owners_of(row: Any) -> frozenset[str]:
+    """Return the owner keys of a message, from a row with `LINES`' columns."""
+    if not row.place or row.withdrawn:
+        return frozenset((user_key(row.user_id),))
+    return frozenset((row.place,) if row.role == "assistant" else (row.place, user_key(row.user_id)))

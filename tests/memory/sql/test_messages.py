@@ -129,7 +129,7 @@ async def test_only_what_its_owner_heard_follows_a_line(stack: Stack) -> None:
 
 async def around(stack: Stack, ids: list[str]) -> list[list[str]]:
     found = await lines_around(stack.database, await anchors_of(stack.database, ids))
-    return sorted([line.message.text for line in lines] for _, lines in found)
+    return sorted([line.text for line in lines] for _, lines in found)
 
 
 async def test_around_messages_are_their_neighbours_neighbours_of_the_same_conversation(stack: Stack) -> None:
