@@ -47,7 +47,7 @@ async def names_of_others(connection: AsyncConnection, place: Place, user: str) 
         ),
     )
     names = (await connection.execute(known)).scalars()
-    return frozenset(part for name in names for part in _with_parts(name))
+    return frozenset(part for name in names for part in (fold(name), *parts_of(name)))
 
 
 async def links_of(
@@ -70,7 +70,3 @@ def _stated_around(place: Place) -> ColumnElement[bool]:
     """Match memories stated around or inside a place. `memories.place` is text such as ``acme/general``."""
     around = [str(outer) for outer in place.containing()]
     return or_(memories.c.place.in_(around), memories.c.place.startswith(f"{place}/", autoescape=True))
-
-
-def _with_parts(name: str) -> set[str]:
-    return {fold(name), *parts_of(name)}

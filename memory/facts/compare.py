@@ -155,8 +155,8 @@ def missing_value(new: str, stored: str) -> str | None:
     every, every_before = _words(new), _words(stored)
     written, before = ([word for word in words if _tells(word)] for words in (every, every_before))
     said, there = ([word.casefold() for word in words] for words in (written, before))
-    if torn := _denials(there) ^ _denials(said):
-        return torn.pop()
+    if len(_denials(there)) != len(_denials(said)):
+        return max(_denials(there), _denials(said), key=len)[-1]
     extra = Counter(said) - Counter(there)
     if capital := [word for word in written if word.casefold() in extra and not word.islower()]:
         return capital[0]  # also a number, a sign, or a word in a script without capitals
@@ -191,7 +191,7 @@ def only_recalls(new: str, stored: str, message: str, aside: Collection[str] = (
     be recalled. A different denial or script counts as taken from the message."""
     stated, before = (_telling(without_names(text, aside)) for text in (new, stored))
     words = [_words(text) for text in (new, stored, message)]
-    if _denials(words[0]) ^ _denials(words[1]) or _scripts(new).isdisjoint(_scripts(message)):
+    if len(_denials(words[0])) != len(_denials(words[1])) or _scripts(new).isdisjoint(_scripts(message)):
         return False
     values = {word.casefold() for word in _words(without_names(new, aside))[1:] if _is_value(word)}
     if not values <= {word.casefold() for word in words[1]}:
@@ -227,7 +227,7 @@ def differs_in_value(new: str, stored: str) -> bool:
     same positions. In scripts without capitals any word may be a name."""
     every, every_before = _words(new), _words(stored)
     said, there = ([word.casefold() for word in words] for words in (every, every_before))
-    if _denials(said) ^ _denials(there):
+    if len(_denials(said)) != len(_denials(there)):
         return True
     marks = {word.casefold() for at, word in enumerate(every) if _is_mark(word, first=at == 0)}
     runs = SequenceMatcher(None, there, said, autojunk=False).get_opcodes()
@@ -281,10 +281,8 @@ def _in_place(new: Sequence[str], known: Sequence[str]) -> str | None:
     return next((new[k] for how, i, j, k, m in runs if how == "replace" and j - i == m - k), None)
 
 
-def _denials(words: Sequence[str]) -> set[str]:
-    """Return a mark for each denial. The marks do not depend on the word."""
-    denials = [word for word in words if fold(word) in _DENYING]
-    return {f"denial {number}" for number in range(len(denials))}
+def _denials(words: Sequence[str]) -> list[str]:
+    return [word for word in words if fold(word) in _DENYING]
 
 
 def _stand_for_numbers(extra: Collection[str], said: Sequence[str], there: Sequence[str]) -> bool:

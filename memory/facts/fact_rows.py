@@ -15,19 +15,18 @@ from memory.errors import NotFound
 from memory.facts.aliases import links_of
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.compare import same_words
-from memory.facts.decide import Case, Resolution, Step, deciding_owners
+from memory.facts.decide import Case, Resolution, Step
 from memory.facts.derived import withhold
 from memory.facts.refusal import states
 from memory.facts.similar import SimilarFacts, SimilarSearch
 from memory.index import stored_vectors
 from memory.records import Decision, Memory, NewMemory
-from memory.sql.engine.errors import Overtaken
 from memory.sql.memories.owner_links import link, made_private, replaced_since
 from memory.sql.memories.store import MemoryStore
 from memory.sql.rests_on import record
 from memory.text.short_ids import read_id
 
-NOT_SEARCHED = SimilarSearch(frozenset(), (), {}, None)
+NOT_SEARCHED = SimilarSearch((), {}, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,32 +38,24 @@ class FactRows:
     async def store_decision(
         self, connection: AsyncConnection, candidate: CandidateFact, searched: SimilarSearch
     ) -> tuple[Decision, Case]:
-        """Decide from the search results and newer statements, and store the decision. Raises Overtaken if a
-        row that it depends on has changed."""
+        """Decide from the search results and newer statements, and store the decision."""
         origin = candidate.origin
-        if candidate.proposed.replaces:
+        if candidate.proposed.replaces:  # another writer may have superseded that fact since
             new_memory = await self.replacing(connection, candidate.proposed, origin, candidate.now)
-            if new_memory.replaces != candidate.proposed.replaces:
-                raise Overtaken(
-                    f"{self.store.database.where}: what it corrects has just been superseded; try again"
-                )
+            candidate = replace(candidate, proposed=new_memory)
         case = await self._read(connection, candidate, searched)
         decision, resolution = case.decide(self.importance_floor)
         if resolution is None:
             return decision, case
-        worded_so = candidate.still_valid(case.worded_so)
-        if not searched.owners.issuperset(deciding_owners(candidate, worded_so)):
-            raise Overtaken(f"{self.store.database.where}: a fact that it rests on has just ended; try again")
         await self._write(connection, candidate, resolution)
-        said_again = [*worded_so.values(), *(step.memory for step in resolution.covered)]
-        known = {memory.id: memory for memory in said_again}
+        worded_so = candidate.still_valid(case.worded_so).values()
+        known = {memory.id: memory for memory in (*worded_so, *(step.memory for step in resolution.covered))}
         for id, memory in known.items():
             until = await self._refresh(connection, candidate, memory)
             decision = replace(decision, expires_at=until) if id == decision.id else decision
         if origin.message_id:
-            here = (
-                set() if resolution.new else {resolution.memory.id}
-            )  # the evidence of a new memory is written by a trigger
+            # A trigger writes the evidence of a new memory.
+            here = set() if resolution.new else {resolution.memory.id}
             for id in sorted(here.union(known)):
                 await record(connection, id, [origin.message_id], "stated")
         return decision, case

@@ -41,7 +41,6 @@ OFFERED = 6
 class SimilarSearch:
     """The result of the search for similar facts, before the transaction that decides on the candidate."""
 
-    owners: frozenset[str]
     ids: tuple[str, ...]
     """The ids of the owners' memories to compare the candidate with."""
     cosine: Mapping[str, float]
@@ -84,17 +83,14 @@ class SimilarFacts:
     consolidated: bool = False
     """Whether a consolidation rules on the facts of a turn. Then the judge is not asked about them."""
 
-    async def search(self, candidate: CandidateFact, owners: Collection[str]) -> SimilarSearch:
+    async def search(self, candidate: CandidateFact) -> SimilarSearch:
         """Search for the owners' memories to compare the candidate with, before the transaction."""
-        new_memory, vector = candidate.proposed, candidate.vector
-        found = await self._search(new_memory.content, vector, owners, candidate.now, fresh=False)
-        ids = [*(hit.id for hit in (*found.dense, *found.words)), *candidate.rulings]
-        ids += [candidate.proposed.replaces] if candidate.proposed.replaces else []
+        content, origin = candidate.proposed.content, candidate.origin
+        found = await self._search(content, candidate.vector, origin.owners, candidate.now, fresh=False)
+        ids = (*(hit.id for hit in (*found.dense, *found.words)), *candidate.rulings)
         cosine = {hit.id: hit.score for hit in found.dense}
-        origin = candidate.origin
-        stated = not (origin.live and origin.said) or states(origin.said, new_memory.content)
-        names = await self._names(origin.user)
-        return SimilarSearch(frozenset(owners), tuple(ids), cosine, found.since, names, stated)
+        stated = not (origin.live and origin.said) or states(origin.said, content)
+        return SimilarSearch(ids, cosine, found.since, await self._names(origin.user), stated)
 
     async def states(self, candidate: CandidateFact) -> bool:
         """Return whether a sentence of the message, which is no question, has the candidate's meaning."""
@@ -124,13 +120,14 @@ class SimilarFacts:
     ) -> Case:
         """Read the case: memories in the same words, search results, and memories stored since the search.
         Raises NotFound if the message `stated_in` was erased."""
-        owners, now = candidate.origin.owners, candidate.now
+        owners, now, corrected = candidate.origin.owners, candidate.now, candidate.proposed.replaces
+        ids = (*searched.ids, corrected) if corrected else searched.ids
         known = await self.store.comparable_facts(
-            connection, owners, candidate.key, now, searched.ids, searched.since, stated_in
+            connection, owners, candidate.key, now, ids, searched.since, stated_in
         )
         # Only aliases that the audience may read, because it sees the reason.
         present = candidate.origin.audience.keys
-        aliases = await self.store.aliases(connection, present, now) if searched.owners else Aliases()
+        aliases = await self.store.aliases(connection, present, now) if searched.since else Aliases()
         return Case.of(
             candidate,
             worded_so=known.worded_so,
@@ -195,8 +192,7 @@ class SimilarFacts:
     async def _doubtful(self, candidate: CandidateFact) -> list[Memory]:
         """Return the person's memories that the candidate may supersede; empty if they have stated the same
         to the same owners."""
-        owners = candidate.origin.owners
-        searched = await self.search(candidate, owners)
+        searched = await self.search(candidate)
         async with self.database.read() as connection:
             case = await self.read(connection, candidate, searched)
         weighted = with_verdicts(candidate, case.near, case.aliases, case.cosine)

@@ -130,28 +130,19 @@ class FactWriter:
     async def decide(self, candidate: CandidateFact) -> tuple[Decision, Case]:
         """Decide on a candidate and store the decision."""
 
-        async def read_then_write() -> tuple[Decision, Case]:
-            fact, searched = await self._prepare(candidate)
-            decision, case = await self._store(fact, searched)
+        async def search_then_write() -> tuple[Decision, Case]:
+            searched = await self.similar.search(candidate)
+            decision, case = await self._store(candidate, searched)
             # What seemed only recalled was not stored. Its message may state it in other words.
-            if decision.target_id in case.recalled and await self.similar.states(fact):
-                decision, case = await self._store(fact, replace(searched, stated=True))
+            if decision.target_id in case.recalled and await self.similar.states(candidate):
+                decision, case = await self._store(candidate, replace(searched, stated=True))
             return decision, case
 
-        return await retried(read_then_write)
+        return await retried(search_then_write)
 
-    async def _store(self, fact: CandidateFact, searched: SimilarSearch) -> tuple[Decision, Case]:
-        async with self.database.write(lock=fact.origin.owners) as connection:
-            return await self.rows.store_decision(connection, fact, searched)
-
-    async def _prepare(self, candidate: CandidateFact) -> tuple[CandidateFact, SimilarSearch]:
-        """Return the candidate with the current id in `replaces`, and the search results to decide from."""
-        origin = candidate.origin
-        if candidate.proposed.replaces:  # another writer may have superseded that fact since
-            async with self.database.read() as connection:
-                new_memory = await self.rows.replacing(connection, candidate.proposed, origin, candidate.now)
-            candidate = replace(candidate, proposed=new_memory)
-        return candidate, await self.similar.search(candidate, origin.owners)
+    async def _store(self, candidate: CandidateFact, searched: SimilarSearch) -> tuple[Decision, Case]:
+        async with self.database.write(lock=candidate.origin.owners) as connection:
+            return await self.rows.store_decision(connection, candidate, searched)
 
     def note(self, origin: Provenance, decision: Decision) -> None:
         """Count and log a stored decision."""

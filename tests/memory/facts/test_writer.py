@@ -1,7 +1,6 @@
 """What becomes of a new statement, told as stories."""
 
 import asyncio
-from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -389,21 +388,23 @@ async def test_what_another_process_tells_between_the_search_and_the_decision_is
     stack: Stack, another: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await stack.remember(ALIAS, "mickael")
-    search, searched = stack.similar.search, list[CandidateFact]()
+    old = await stack.remember("Mickael lives in Paris", "mickael")
+    search, told = stack.similar.search, list[Decision]()
+    meanwhile = [(ROWS, None), ("Mickael lives in Lyon", str(old.id))]
 
-    async def search_and_then_the_other_tells(
-        candidate: CandidateFact, owners: Collection[str]
-    ) -> SimilarSearch:
-        found = await search(candidate, owners)
-        searched.append(candidate)
-        if len(searched) == 1:
-            await another.remember(ROWS, "mickael")
+    async def search_and_then_the_other_tells(candidate: CandidateFact) -> SimilarSearch:
+        found = await search(candidate)
+        content, replaces = meanwhile[len(told)]
+        stack.clock.advance(minutes=1)
+        told.append(await another.remember(content, "mickael", replaces=replaces))
         return found
 
     monkeypatch.setattr(stack.similar, "search", search_and_then_the_other_tells)
     decision = await stack.remember("Mickael rows every morning", "mickael")
-    assert (decision.action, len(searched)) == ("merge", 1)
-    assert await stack.known("mickael") == {ALIAS, ROWS}
+    assert (decision.action, decision.id) == ("merge", told[0].id)
+    decision = await stack.remember("Mickael lives in Oslo", "mickael", replaces=str(old.id), stated_now=True)
+    assert (decision.action, decision.target_id) == ("replace", told[1].id)
+    assert await stack.known("mickael") == {ALIAS, ROWS, "Mickael lives in Oslo"}
 
 
 async def test_what_is_said_after_the_clock_went_back_a_day_still_corrects(stack: Stack) -> None:
