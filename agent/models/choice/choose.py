@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import openai
 from agents import ModelSettings
@@ -33,8 +32,6 @@ from agent.settings import Settings
 from memory.process.breaker import Breaker
 
 MANY = 1_000_000
-SLOTS: WeakKeyDictionary[openai.AsyncOpenAI, Slots] = WeakKeyDictionary()
-"""The slots of each open client, shared by all models of its server."""
 LOCAL_ANSWER_TOKENS, LOCAL_CONSOLIDATE_TOKENS = 1_000, 1_500
 """Tokens of an answer on this machine, unless settings limit it: small models may write without end."""
 
@@ -54,6 +51,8 @@ class ChosenModel:
     bounded: bool = False
     """Whether the server enforces the bounds of a schema."""
     client: openai.AsyncOpenAI | None = None
+    slots: Slots | None = None
+    """The slots of its server, shared like the client by all models there."""
     brought: bool = False
     """Whether it is a model object that the program passed."""
     fit: Fit | None = None
@@ -104,12 +103,12 @@ def brought_model(
 def choose_model(
     settings: Settings,
     breaker: Breaker | None = None,
-    client: openai.AsyncOpenAI | None = None,
+    neighbour: ChosenModel | None = None,
     *,
     consolidates: bool = False,
 ) -> ChosenModel:
-    """Return the model that the settings name, for answers or for consolidation. `client` is an open one of
-    the same server. Raises SettingsError."""
+    """Return the model that the settings name, for answers or for consolidation. It shares the client and the
+    slots of its `neighbour`, a model of the same server. Raises SettingsError."""
     keep_traces_here()
     breaker = breaker or Breaker("model")
     if settings.offline:
@@ -125,7 +124,9 @@ def choose_model(
         include_usage=True if provider.counts_streams else None,
         extra_args=_json_object_format(settings),
     )
+    client, slots = neighbour and neighbour.client, neighbour and neighbour.slots
     client = client or _opened(settings)
+    slots = slots or Slots(settings.model_slots or provider.slots or MANY)
     limit_name = provider.limit_name if api == "chat" else "max_output_tokens"
     fit = Fit(
         limit,
@@ -135,7 +136,6 @@ def choose_model(
         window=settings.context_tokens,
         sees=may_see(settings),
     )
-    slots = SLOTS.setdefault(client, Slots(settings.model_slots or provider.slots or MANY))
     model = BreakerModel(
         WireModel(name, client, api, fit),
         breaker,
@@ -153,6 +153,7 @@ def choose_model(
         schema_beside_tools(settings),
         bounded=is_local(settings),
         client=client,
+        slots=slots,
         fit=fit,
         retries=settings.model_retries,
     )

@@ -77,9 +77,8 @@ class Models:
         settings = fallback_settings(self.settings, brought=first.brought)
         if settings is None:
             return first
-        shared = self._answering and self._answering.fallback
-        client = shared.client if shared else None
-        second = choose_model(settings, self.fallback_breaker, client, consolidates=consolidates)
+        neighbour = self._answering and self._answering.fallback
+        second = choose_model(settings, self.fallback_breaker, neighbour, consolidates=consolidates)
         if second.name == first.name:  # so that the trace distinguishes them
             where = urlsplit(base_url_of(settings) or "").netloc.rpartition("@")[2]
             second = replace(second, name=f"{second.name}@{where or 'openai'}")
@@ -106,7 +105,7 @@ class Models:
         served_here = settings.model_file or self.settings.model_file
         if self.brought is not None or settings.offline or served_here or not model.strip():
             raise BadInput(f"model: {model!r} cannot be named, since the settings name no server of models")
-        return self._with_fallback(choose_model(settings, self.breaker, answering.client))
+        return self._with_fallback(choose_model(settings, self.breaker, answering))
 
     async def consolidating(self) -> "ChosenModel":
         """Return the model that consolidates: the answering one unless another is named. It
@@ -119,7 +118,7 @@ class Models:
             first = (
                 brought_model(brought, self.consolidation_breaker, settings)
                 if brought
-                else choose_model(settings, self.consolidation_breaker, answering.client, consolidates=True)
+                else choose_model(settings, self.consolidation_breaker, answering, consolidates=True)
             )
             self._consolidating = self._with_fallback(first, consolidates=True)
             await _ask_about(first, settings)
@@ -152,15 +151,14 @@ async def _ask_about(chosen: "ChosenModel", settings: Settings) -> None:
     import openai
     from agents.exceptions import AgentsException
 
-    from agent.models.choice.choose import SLOTS
     from agent.models.wire.fit import ask_about
 
     with suppress(openai.OpenAIError, AgentsException):  # the first call will report the failure
         about = await ask_about(chosen.client, chosen.name, ABOUT_SECONDS)
         if chosen.fit:
             chosen.fit.learn(about.window, about.tools, sees=about.sees and settings.images is None)
-        if about.slots and settings.model_slots is None:
-            SLOTS[chosen.client].become(about.slots)
+        if about.slots and chosen.slots and settings.model_slots is None:
+            chosen.slots.become(about.slots)
 
 
 async def load(module: str) -> None:

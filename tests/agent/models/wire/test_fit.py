@@ -7,7 +7,6 @@ import openai
 import pytest
 from scripted_server import answer
 
-from agent.models.choice.choose import SLOTS
 from agent.models.wire.fit import About, ask_about
 
 LLAMA = {
@@ -64,7 +63,7 @@ async def test_what_the_server_tells_is_followed_from_the_first_turn_on(open_pet
     assert max(len(json.dumps(asked.json)) for asked in server.asked) < 4_096 * 4
     assert {asked.json["max_tokens"] for asked in server.asked} == {1_000}
     chosen = await pet.components.models.answering()
-    assert SLOTS[chosen.client]._number == 3
+    assert chosen.slots._number == 3
     assert chosen.takes_pictures
     for asked in server.asked:  # its template takes no tools: none is sent, and each answer is bounded
         assert "tools" not in asked.json
