@@ -118,18 +118,13 @@ LONGEST_WAIT = 20.0
 
 
 def worth_waiting(error: Exception) -> bool:
-    """Return whether a call may be made again in a moment. Not after our own timeout: the person has waited
-    long enough."""
+    """Return whether the server may answer the same request in a moment. Not after our own timeout: the
+    person has waited long enough. A server will not change its mind about quota or size, but a model that
+    wrote a malformed tool call may write a correct one."""
     if (get_retry_after(error) or 0) > LONGEST_WAIT:
         return False
-    return isinstance(error, openai.APIConnectionError) or worth_retrying(error)
-
-
-def worth_retrying(error: Exception) -> bool:
-    """Return whether the server may answer the same request in a moment. It will not change its mind about
-    quota or size, but a model that wrote a malformed tool call may write a correct one."""
     if not isinstance(error, openai.APIStatusError):
-        return False
+        return isinstance(error, openai.APIConnectionError)
     if no_money(error) or too_long(error):
         return False
     return error.status_code in WORTH_RETRYING or error.code == "tool_use_failed"

@@ -26,6 +26,7 @@ class Runtime:
 async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime:
     """Create what a turn needs, and let the worker run jobs that an earlier process left."""
     await load("agent.turn.turn")
+    from agent.background.consolidation.apply import AnswerWriter
     from agent.background.consolidation.consolidate import Consolidation
     from agent.background.consolidation.reader import ConsolidationReader
     from agent.background.worker import Worker
@@ -40,7 +41,7 @@ async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime
     due = ConsolidationDue(quiet, settings.history_messages, settings.history_budget, enough)
     model = await c.models.consolidating() if c.models.consolidates else None
     reader = ConsolidationReader(c, model)
-    worker = Worker(c, Consolidation(c, reader, model, c.consolidation_budget, due))
+    worker = Worker(c, Consolidation(c, reader, model, c.consolidation_budget, AnswerWriter(c, due)))
     turn = TurnDependencies(
         parts=c,
         settings=settings,

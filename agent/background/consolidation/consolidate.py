@@ -9,52 +9,28 @@ model, the summary quotes people.
 
 import json
 import logging
-from collections.abc import Collection, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select
-from sqlalchemy.ext.asyncio import AsyncConnection
-
-from agent.background.consolidation.answer import ConsolidationAnswer, NewFact
+from agent.background.consolidation.answer import ConsolidationAnswer
+from agent.background.consolidation.apply import AnswerWriter, Overtaken
 from agent.background.consolidation.ask import extract_memory_updates, quoted_summary
 from agent.background.consolidation.budget import ConsolidationBudget
 from agent.background.consolidation.input import ConsolidationInput
 from agent.background.consolidation.reader import MOST_MESSAGES, ConsolidationReader
-from agent.background.consolidation.rulings import AnswerRulings, confirmed_rulings
+from agent.background.consolidation.rulings import confirmed_rulings
 from agent.models.choice.choose import ChosenModel
 from agent.models.failures import model_error
-from agent.turn.consolidation_due import ConsolidationDue
 from agent.types.budget import SUMMARY_BUDGET
-from memory.audience import Audience, user_key
-from memory.errors import NotFound
-from memory.facts.candidate import Provenance
-from memory.facts.compare import mentions
-from memory.facts.derived import MEMORY_SUMMARY, memory_summary_id, still_readable
-from memory.people import check_ins
-from memory.people.due_dates import read_time
-from memory.people.profile_entries import Entry
 from memory.process.spans import note, note_rows, span
-from memory.records import Decision, NewMemory
+from memory.records import Decision
 from memory.sql.jobs.job import Job
-from memory.sql.messages.message_rows import Line, missing
-from memory.sql.messages.summaries import Written
-from memory.sql.rests_on import let_go, record
-from memory.sql.tables import active_conversations
 
 if TYPE_CHECKING:
     from agent.wiring.components import Components
 
 log = logging.getLogger("hachi.consolidation")
-
-EVENING = "18:00"
-"""The default time of a check-in, if the model names only a day."""
-
-
-class Overtaken(Exception):
-    """The input has changed during the consolidation, so no summary was written."""
 
 
 class UnreadableAnswer(Exception):
@@ -68,8 +44,7 @@ class Consolidation:
     model: ChosenModel | None
     """None: the summary quotes people."""
     calls: ConsolidationBudget
-    due: ConsolidationDue | None
-    """None: no further job is added, because the caller reads the following messages itself."""
+    writer: AnswerWriter
 
     async def check(self, job: Job) -> None:
         """Raise NotNow if the job must wait: the model's breaker is open, or no calls are left today."""
@@ -104,177 +79,16 @@ class Consolidation:
                 note_rows({*shown, *filter(None, [reading.summary_id])})
                 answer = await self._ask(reading, job)
                 note(findings=answer, **({} if answer.whole else {"well_formed": False}))
-            rest = most < MOST_MESSAGES
-            decisions += await self.apply_memory_updates_to_user_context(reading, answer, job, rest=rest)
+            spend, similar = partial(self.calls.spend, job.user_id), self.parts.writer.similar
+            rulings = await confirmed_rulings(self.model, similar, reading, answer, spend)
+            decisions += await self.writer.apply_memory_updates_to_user_context(
+                reading, answer, rulings, job, rest=most < MOST_MESSAGES
+            )
             if answer.whole:
                 return decisions
             fault = f"the model's answer about {len(reading.lines)} messages: {answer.faults[0]}"
             most = max(len(reading.lines) // 2, 1)
         raise UnreadableAnswer(fault)
-
-    async def apply_memory_updates_to_user_context(
-        self, reading: ConsolidationInput, answer: ConsolidationAnswer, job: Job, *, rest: bool = False
-    ) -> list[Decision]:
-        """Store the facts and tasks. Then, in one transaction, write the profiles and, if the answer is
-        complete, the summary, and delete the job; Overtaken rolls it back. With `rest`, the following
-        messages are due at once."""
-        stated = dict[str, list[str]]()
-        spend, similar = partial(self.calls.spend, job.user_id), self.parts.writer.similar
-        named = await confirmed_rulings(self.model, similar, reading, answer, spend)
-        decisions = await self._store_facts(reading, answer, named, stated)
-        await self._update_tasks(reading, answer, stated)
-        changes = [] if self.model is None else _profile_changes(reading, answer)
-        ended = {*named.ended, *(one.target_id for one in decisions if one.target_id)}
-        authors = {user_key(person.user) for person in reading.people}
-        async with self.parts.database.write(lock={reading.owner, *authors}) as connection:
-            summary = await self.update_active_summary(connection, reading, answer, ended)
-            for id, messages in stated.items():
-                await record(connection, id, messages, "stated")
-            for user, entry in changes:
-                await self.parts.profiles.merge_in(connection, user, reading.place, [entry], reading.now)
-            if not answer.whole:
-                return decisions
-            if answer.memory_summary and reading.to_summarise:
-                await self._record_memory_summary(connection, reading, answer.memory_summary, summary)
-            await _plan_check_ins(connection, reading, answer)
-            await self.parts.queue.finish(connection, job)
-            if self.due and summary and summary.goes_on and reading.upto > reading.after:
-                await self.due.go_on(connection, job, self.parts.clock(), at_once=rest)
-        return decisions
-
-    async def update_active_summary(
-        self,
-        connection: AsyncConnection,
-        reading: ConsolidationInput,
-        answer: ConsolidationAnswer,
-        ended: Collection[str] = (),
-    ) -> Written | None:
-        """Store the summary and its sources. Returns None if none is to be written, for example because the
-        answer is incomplete. Raises Overtaken if one of its sources is gone, or another worker was faster.
-        The `ended` facts were just replaced and so withheld the old summary; the new summary is written all
-        the same, because it used their replacements."""
-        active = active_conversations.c
-        here = active.conversation_id == reading.conversation, active.owner == reading.owner
-        row = (await connection.execute(select(active_conversations).where(*here))).first()
-        audience = Audience(
-            Audience.of(None if reading.place.private else "", reading.place).keys
-            | {user_key(person.user) for person in reading.people}
-        )
-        shown = {fact.id for fact in reading.facts}
-        # a ruling need not supersede anything
-        facts = await still_readable(connection, shown, audience, self.parts.clock())
-        if (
-            (row is not None and row.id != reading.summary_id)
-            or (row is not None and row.revision != reading.revision and not row.withheld)
-            or await missing(connection, [*reading.message_ids], reading.owner)
-            or await missing(connection, reading.profile_messages)
-            or not facts.issuperset(shown - set(ended))
-        ):
-            raise Overtaken("the messages or facts that it was written from have changed")
-        rebuilt = not reading.summary or bool(row is not None and row.withheld)
-        if not answer.whole or (reading.upto == reading.after and not rebuilt):
-            return None
-        written = await self.parts.summaries.update_in(
-            connection,
-            reading.conversation,
-            reading.owner,
-            answer.summary or reading.summary,
-            after=reading.after,
-            revision=row.revision if row is not None else 0,
-            covered=reading.upto,
-            now=reading.now,
-            rebuilt=rebuilt,
-            withheld=bool(reading.earlier) and not answer.summary,
-        )
-        if written is None:
-            raise Overtaken("another summary was written meanwhile")
-        await let_go(connection, [written.id] if rebuilt else [])
-        sources = reading.mentioned_sources(answer.summary or reading.summary) & (
-            facts | reading.profile_messages
-        )
-        await record(connection, written.id, sources, "covered")
-        return written
-
-    async def _record_memory_summary(
-        self, connection: AsyncConnection, reading: ConsolidationInput, text: str, summary: Written | None
-    ) -> None:
-        """Store a summary of the person's facts; its sources are the facts and messages that it mentions."""
-        user = reading.people[0].user
-        entry = Entry(MEMORY_SUMMARY, "", text, reading.now)
-        await self.parts.profiles.merge_in(connection, user, reading.place, [entry], reading.now)
-        heard = [*(line.message for line in reading.lines), *reading.earlier]
-        sources = reading.mentioned_sources(text) | {one.id for one in heard if mentions(text, one.text)}
-        id = memory_summary_id(user, reading.place)
-        await let_go(connection, [id])
-        await record(connection, id, sources | ({summary.id} if summary else set()), "covered")
-
-    async def _store_facts(
-        self,
-        reading: ConsolidationInput,
-        answer: ConsolidationAnswer,
-        named: AnswerRulings,
-        stated: dict[str, list[str]],
-    ) -> list[Decision]:
-        """Store the new facts, each with the author of its cited messages, and apply the rulings on stored
-        facts. Adds to `stated` which messages state which fact."""
-        decisions: list[Decision] = []
-        for fact in answer.new_facts:
-            if not (lines := reading.sources(fact.messages)):
-                continue
-            decisions.append(decision := await self.store_fact_memory(fact, lines, reading, named))
-            if decision.id and decision.action != "ignore":
-                stated.setdefault(decision.id, []).extend(line.message.id for line in lines)
-        authors = {person.user for person in reading.people}
-        for new, old, ruling in named.on_stored:
-            teller = next((fact.user_id for fact in reading.facts if fact.id == new), "")
-            if teller in authors:
-                origin = Provenance(teller, self.parts.clock(), reading.place)
-                decided = await self.parts.writer.rule(new, old, ruling, origin)
-                decisions += [decided] if decided else []
-        return decisions
-
-    async def store_fact_memory(
-        self, fact: NewFact, lines: Sequence[Line], reading: ConsolidationInput, named: AnswerRulings
-    ) -> Decision:
-        """Store one fact from these messages, with the model's rulings on it."""
-        last = lines[-1]
-        origin = Provenance(
-            user=last.user,
-            said_at=last.message.sent_at,
-            place=reading.place,
-            message_id=last.message.id,
-            said="\n".join(line.message.text for line in lines),
-            live=True,
-            shown=reading.message_ids | {known.id for known in reading.facts},
-        )
-        replaces = named.corrected.get(fact.number)
-        origin = replace(origin, confirmed=frozenset(filter(None, [replaces])))
-        new_memory = NewMemory(fact.text, fact.tags, fact.ttl, importance=fact.importance, replaces=replaces)
-        [decision] = await self.parts.writer.remember([new_memory], origin, named.on_new.get(fact.number, {}))
-        return decision
-
-    async def _update_tasks(
-        self, reading: ConsolidationInput, answer: ConsolidationAnswer, stated: dict[str, list[str]]
-    ) -> None:
-        for task in answer.task_updates:
-            if not (lines := reading.sources(task.messages)):
-                continue
-            try:
-                change = await self.parts.tasks.update(
-                    lines[-1].user,
-                    task.description,
-                    task.status,
-                    id=task.id,
-                    place=reading.place,
-                    now=self.parts.clock(),
-                    read_at=reading.now,
-                    message_id=lines[-1].message.id,
-                )
-            except NotFound as error:
-                log.warning("a consolidation names no task: %s", type(error).__name__)
-            else:
-                if change.action == "made":
-                    stated[change.task.id] = [line.message.id for line in lines]
 
     async def _ask(self, reading: ConsolidationInput, job: Job) -> ConsolidationAnswer:
         """Ask the model for the changes; without a model, or if only the companion spoke, quote the
@@ -307,39 +121,3 @@ class Consolidation:
         self.parts.figures.count(payer, {"consolidations": 1, "applied": int(ok)})
         line = {"event": "memory_extraction", "user_id": payer, "ok": ok} | details
         log.log(logging.INFO if ok else logging.WARNING, json.dumps(line, ensure_ascii=False))
-
-
-def _profile_changes(reading: ConsolidationInput, answer: ConsolidationAnswer) -> list[tuple[str, Entry]]:
-    """Return the profile changes with their users, each with the messages that it cites, grouped by user."""
-    changes: list[tuple[str, Entry]] = []
-    for preference in answer.new_preferences:
-        if lines := reading.sources(preference.messages):
-            messages = frozenset(line.message.id for line in lines)
-            entries = preference.entries(lines[-1].message.sent_at)
-            changes += [(lines[-1].user, replace(entry, messages=messages)) for entry in entries]
-    return sorted(changes, key=lambda change: change[0])  # so that locks are always taken in the same order
-
-
-async def _plan_check_ins(
-    connection: AsyncConnection, reading: ConsolidationInput, answer: ConsolidationAnswer
-) -> None:
-    """Plan check-ins, at most one new one, and drop those that the messages settle."""
-    new = False
-    for item in answer.follow_ups if reading.check_ins is not None else ():
-        user, lines = reading.people[0].user, reading.sources(item.messages)
-        named = [one for one in reading.check_ins or () if item.id and one.id.startswith(item.id.lower())]
-        if not lines or (len(named) != 1 if item.id else new):
-            continue
-        for one in named:
-            await check_ins.drop(connection, user, one.id)
-        about = item.about or "".join(one.about for one in named)
-        if item.after and about:
-            said_in = dict.fromkeys([id for one in named for id in one.messages])
-            said_in |= dict.fromkeys(line.message.id for line in lines)
-            written = item.after if ":" in item.after else f"{item.after} {EVENING}"
-            with suppress(ValueError):  # an unreadable time
-                after = read_time(written, reading.zone, reading.now)
-                await check_ins.plan(
-                    connection, user, about, after, [*said_in], reading.conversation, reading.now
-                )
-                new |= not named

@@ -17,7 +17,8 @@ from agents.models.interface import Model
 from openai.types.responses import ResponseCompletedEvent
 from sqlalchemy import func, select
 
-from agent.background.consolidation.consolidate import Consolidation, Overtaken, UnreadableAnswer
+from agent.background.consolidation.apply import Overtaken
+from agent.background.consolidation.consolidate import Consolidation, UnreadableAnswer
 from agent.background.consolidation.reader import MESSAGES, MOST_MESSAGES
 from agent.errors import BadInput
 from agent.types import Usage
@@ -141,7 +142,7 @@ class Learning:
             self.consolidation,
             model=replace(self._model, model=counted),
             calls=replace(self.consolidation.calls, per_day=0),  # its own limit counts
-            due=None,
+            writer=replace(self.consolidation.writer, due=None),
             reader=replace(self.consolidation.reader, most_behind=EVERY, answered_within=timedelta()),
         )
         facts, done = 0, 0

@@ -69,7 +69,9 @@ class LocalServer:
     async def _start(self) -> str:
         if self._child is not None:
             await self._end()
-            log.warning("the process of the model %s ended (%s); it is started again", *self._ended())
+            code = self._child.returncode or 0
+            how = f"signal {-code}" if code < 0 else f"exit {code}"
+            log.warning("the process of the model %s ended (%s); it is started again", self._file.name, how)
         began = time.monotonic()
         with tempfile.TemporaryFile() as errors:
             self._child = await asyncio.create_subprocess_exec(
@@ -93,10 +95,6 @@ class LocalServer:
                 )
         await self._introduce(url, time.monotonic() - began)
         return f"{url}/v1"
-
-    def _ended(self) -> tuple[str, str]:
-        code = self._child.returncode if self._child else 0
-        return self._file.name, f"signal {-code}" if code and code < 0 else f"exit {code}"
 
     async def _told(self, process: Process) -> str | None:
         """Tell the child what to serve, and return its address; None if the child ended first."""

@@ -15,7 +15,7 @@ from agents.exceptions import ModelRefusalError, ModelTimeoutError
 from scripted_server import Fail, Say, answer
 from sqlalchemy import select, update
 
-from agent.background.consolidation.consolidate import Consolidation
+from agent.background.consolidation.apply import AnswerWriter
 from agent.background.consolidation.reader import NEW_FACTS
 from agent.tracing.render.trace import tree
 from agent.types.client import AnswerForm, ClientTurn
@@ -657,7 +657,7 @@ async def test_a_crash_before_the_summary_is_written_loses_nothing_and_stores_no
         raise RuntimeError("as if the process had ended here")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Consolidation, "update_active_summary", killed)
+        patch.setattr(AnswerWriter, "update_active_summary", killed)
         await talk(pet, "I won!")
     clock.advance(minutes=5)
     await pet.settle()
