@@ -1,7 +1,7 @@
 """`hachi conversations`: read conversations, and forget them as a whole."""
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -17,12 +17,9 @@ from agent.surfaces.cli.output import (
     when,
 )
 from agent.surfaces.cli.people import MESSAGES
-from agent.surfaces.cli.session import with_companion
+from agent.surfaces.cli.session import Companion, with_companion
 from agent.types.records_json import forgotten_json, message_json
 from memory.records import Conversation
-
-if TYPE_CHECKING:
-    from agent.companion import Companion
 
 group = typer.Typer(help="See and forget conversations.", rich_markup_mode=None)
 Id = Annotated[str, typer.Argument(metavar="ID", help="The whole id, as `list` prints it.")]
@@ -39,9 +36,7 @@ COLUMNS: Columns = {
 
 @group.command("list")
 @with_companion
-async def list_conversations(
-    pet: "Companion", user: User, place: PlaceName = "dm", limit: Most = 20
-) -> Output:
+async def list_conversations(pet: Companion, user: User, place: PlaceName = "dm", limit: Most = 20) -> Output:
     """List the conversations of all clients; the one with the newest message comes first."""
     page = await pet.conversations.list(user=user, place=place, limit=limit)
     return table_of(page, COLUMNS, empty=f"no conversations of {user!r} here")
@@ -50,7 +45,7 @@ async def list_conversations(
 @group.command()
 @with_companion
 async def show(
-    pet: "Companion", id: Id, user: User, place: PlaceName = "dm", limit: Most = 20, before: Before = None
+    pet: Companion, id: Id, user: User, place: PlaceName = "dm", limit: Most = 20, before: Before = None
 ) -> Output:
     """Show a conversation: its summary, and its messages, oldest first."""
     at: dict[str, Any] = {"user": user, "place": place}
@@ -67,7 +62,7 @@ async def show(
 
 @group.command("delete")
 @with_companion
-async def delete_conversation(pet: "Companion", id: Id, user: User, yes: Yes = False) -> Output:
+async def delete_conversation(pet: Companion, id: Id, user: User, yes: Yes = False) -> Output:
     """Forget all of your messages in a conversation, and the replies.
 
     Also forgets the facts, tasks and profile entries that have no other evidence.

@@ -8,12 +8,11 @@ import typer
 
 from agent.surfaces.cli.options import Most, Query, login, user_option
 from agent.surfaces.cli.output import Columns, Output, plain, progress_bar, say, short, table_of
-from agent.surfaces.cli.session import require, with_companion
+from agent.surfaces.cli.session import Companion, require, with_companion
 from memory.audience import GLOBAL, Place
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 
 if TYPE_CHECKING:
-    from agent.companion import Companion
     from memory.documents.library import IngestResult
     from memory.records import Chunk
 
@@ -37,7 +36,7 @@ Everybody = Annotated[bool, typer.Option("--everybody", help="Everybody's.")]
 @group.command()
 @with_companion
 async def add(
-    pet: "Companion",
+    pet: Companion,
     paths: Annotated[
         list[bytes], typer.Argument(parser=os.fsencode, metavar="PATH...", help="Files and folders.")
     ],
@@ -87,7 +86,7 @@ def _print_result(done: "IngestResult", readers: str) -> None:
 @group.command("list")
 @with_companion
 async def list_documents(
-    pet: "Companion", user: OneUser = None, place: OnePlace = None, everybody: Everybody = False
+    pet: Companion, user: OneUser = None, place: OnePlace = None, everybody: Everybody = False
 ) -> Output:
     """List the documents that you may read."""
     documents = await pet.documents.list(**_whose(user, place, everybody))
@@ -97,7 +96,7 @@ async def list_documents(
 @group.command()
 @with_companion
 async def search(
-    pet: "Companion",
+    pet: Companion,
     query: Query,
     user: OneUser = None,
     place: OnePlace = None,
@@ -114,7 +113,7 @@ async def search(
 @group.command()
 @with_companion
 async def remove(
-    pet: "Companion",
+    pet: Companion,
     what: Annotated[
         bytes,
         typer.Argument(parser=os.fsencode, metavar="PATH|ID", help="A file, a folder, or a document's id."),

@@ -1,6 +1,6 @@
 """`hachi memories`: read, add, correct and forget memories."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, get_args
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 
 from agent.surfaces.cli.operate.transfer import erase, export_memories, import_memories
-from agent.surfaces.cli.options import Most, PlaceName, Query, ShortId, User, Yes, moment, number
+from agent.surfaces.cli.options import Most, PlaceName, Query, ShortId, User, Yes, moment, number, user_option
 from agent.surfaces.cli.output import (
     Columns,
     Output,
@@ -21,15 +21,18 @@ from agent.surfaces.cli.output import (
     what_goes,
     when,
 )
-from agent.surfaces.cli.session import with_companion, with_lists
-from agent.surfaces.cli.traces.why import why
+from agent.surfaces.cli.session import Companion, ListService, with_companion, with_lists
+from agent.surfaces.cli.traces.lines import print_lines
+from agent.tracing.render.text import one_line
+from agent.tracing.render.text import when as to_the_second
+from agent.tracing.render.tree import Line, Tone
+from agent.tracing.trace import Summary
 from agent.types.records_json import decision_json, describe_forgotten, forgotten_json, hit_json, memory_json
 from memory.errors import NotFound
 from memory.records import DEFAULT_IMPORTANCE, Decision, ForgetKind, Hit, MemoryType
 
 if TYPE_CHECKING:
-    from agent.companion import Companion
-    from agent.services.listing import ListService
+    from agent.tracing.why.gates import Why
     from agent.types.meanings import MemoryChanges
 
 group = typer.Typer(help="See, correct, export and delete what is remembered.", rich_markup_mode=None)
@@ -67,7 +70,7 @@ Ttl = Annotated[
 @group.command("list")
 @with_lists
 async def list_memories(
-    lists: "ListService",
+    lists: ListService,
     user: User,
     place: PlaceName = "dm",
     limit: Annotated[int, typer.Option(help="How many to show at most.")] = 10_000,
@@ -84,7 +87,7 @@ async def list_memories(
 @group.command()
 @with_companion
 async def search(
-    pet: "Companion",
+    pet: Companion,
     query: Query,
     user: User,
     place: PlaceName = "dm",
@@ -111,7 +114,7 @@ def _hit_columns(names: Mapping[str, str]) -> Columns:
 @group.command()
 @with_companion
 async def add(
-    pet: "Companion",
+    pet: Companion,
     content: Content,
     user: User,
     place: PlaceName = "dm",
@@ -142,7 +145,7 @@ async def add(
 
 @group.command()
 @with_companion
-async def update(pet: "Companion", id: ShortId, content: Content, user: User, ttl: Ttl = None) -> Output:
+async def update(pet: Companion, id: ShortId, content: Content, user: User, ttl: Ttl = None) -> Output:
     """Correct a memory. The old wording stays in its history."""
     changes: MemoryChanges = {} if ttl is None else {"ttl": ttl}
     return _decided(await pet.memories.update(id, content, user=user, **changes))
@@ -162,7 +165,7 @@ def _decided(decision: Decision) -> Output:
 @group.command()
 @with_companion
 async def delete(
-    pet: "Companion",
+    pet: Companion,
     id: ShortId,
     user: User,
     kind: Annotated[ForgetKind, typer.Option(help="What the id is of.")] = "memory",
@@ -184,7 +187,7 @@ async def delete(
 @group.command()
 @with_companion
 async def restore(
-    pet: "Companion",
+    pet: Companion,
     id: Annotated[
         str, typer.Argument(metavar="ID", help="What `delete` printed, or its first 8 characters.")
     ],
@@ -197,7 +200,7 @@ async def restore(
 
 @group.command()
 @with_companion
-async def history(pet: "Companion", id: ShortId, user: User) -> Output:
+async def history(pet: Companion, id: ShortId, user: User) -> Output:
     """Show what replaced what, when and why, oldest first."""
     try:
         memory = await pet.memories.get(id, user=user)
@@ -214,13 +217,57 @@ async def history(pet: "Companion", id: ShortId, user: User) -> Output:
 
 @group.command()
 @with_companion
-async def undo(pet: "Companion", id: ShortId, user: User) -> Output:
+async def undo(pet: Companion, id: ShortId, user: User) -> Output:
     """Undo the last replacement of this memory. The replaced one is active again."""
     step = await pet.memories.undo(id, user=user)
     return Output(asdict(step), f"brought back {short(step.new_id or '')}: {step.new_content or ''}")
 
 
-group.command()(why)
+@group.command()
+@with_companion
+async def why(
+    pet: Companion,
+    wanted: Annotated[str, typer.Argument(metavar="TEXT|ID", help="Words of a memory, or its id.")],
+    within: Annotated[
+        str | None, typer.Option("--in", metavar="TRACE", help="A turn: its trace's id, or `last`.")
+    ] = None,
+    user: Annotated[str | None, user_option(help="Only what this person may list.")] = None,
+) -> Output:
+    """Show every gate that a memory met, with its value: why it was in the prompt of a turn, or was not.
+
+    Without --in: who may read it now, and the turns that stored, found or used it.
+    """
+    from agent.tracing.why.explain import explain, traces_of
+    from agent.tracing.why.gates import Question
+
+    trace = await pet.traces.get(within, pet.clock()) if within else None
+    linked = await pet.people.accounts(user=user) if user else []
+    asked = Question(pet.clock(), user, trace, linked)
+    found = await explain(pet.traces, asked, wanted)
+    seen = [[] if trace else await traces_of(pet.traces, one.id, pet.clock()) for one in found]
+    pairs = list(zip(found, seen, strict=True))
+    told = (line for pair in pairs for line in _why_lines(*pair))
+    return Output([_why_json(*pair) for pair in pairs], lambda: print_lines(told, whole=True))
+
+
+def _why_json(one: "Why", traces: Sequence[tuple[Summary, str]]) -> dict[str, Any]:
+    told = asdict(one) | {"given": one.received, "stopped_at": one.stopped_at and one.stopped_at.name}
+    del told["in_turn"]
+    return told | {"traces": [{"id": summary.id, "part": part} for summary, part in traces]}
+
+
+def _why_lines(one: "Why", traces: Sequence[tuple[Summary, str]]) -> Iterator[Line]:
+    end = {None: "", True: "  given to the model", False: "  not given to the model"}[one.received]
+    end += f": {one.stopped_at.name}" if one.stopped_at else ""
+    yield Line("", f"{one.id[:8]}  {one_line(one.content or '(forgotten)')}{end}", "strong")
+    for gate in one.gates:
+        tone: Tone = "good" if gate.passed else "bad" if gate == one.stopped_at else "faint"
+        text = f"{'✓' if gate.passed else '✗'} {gate.name}: {gate.value}".removesuffix(": ")
+        yield Line("  ", one_line(text), tone)
+    for summary, part in traces:
+        yield Line("  ", f"{summary.short}  {to_the_second(summary.started_at)}  {one_line(part)}", "faint")
+
+
 group.command("export")(export_memories)
 group.command("import")(import_memories)
 group.command()(erase)

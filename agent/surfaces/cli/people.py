@@ -20,12 +20,11 @@ from agent.surfaces.cli.output import (
     what_goes,
     when,
 )
-from agent.surfaces.cli.session import require, with_companion
+from agent.surfaces.cli.session import Companion, require, with_companion
 from agent.types.records_json import decision_json, forgotten_json, memory_json, message_json
 from memory.records import TaskStatus
 
 if TYPE_CHECKING:
-    from agent.companion import Companion
     from memory.people.profile import UserContext
 
 context = typer.Typer(help="See and change a person's profile.", rich_markup_mode=None)
@@ -57,14 +56,14 @@ MESSAGES: Columns = {"id": "id", "author": "author", "text": "text", "sent": "se
 
 @people.command("list")
 @with_companion
-async def list_people(pet: "Companion") -> Output:
+async def list_people(pet: Companion) -> Output:
     """List everybody about whom something is stored, and how much."""
     return table_of(await pet.admin.statistics.people(), PEOPLE, empty="nobody is known yet")
 
 
 @people.command("link")
 @with_companion
-async def link_to_pages(pet: "Companion", user: User) -> Output:
+async def link_to_pages(pet: Companion, user: User) -> Output:
     """Print a link to your own pages, which works once within ten minutes.
 
     The address is HACHI_CONSOLE_URL, or that of `hachi serve` on this machine.
@@ -82,7 +81,7 @@ OtherName = Annotated[str, typer.Argument(metavar="NAME", help="Another name of 
 @people.command("alias")
 @with_companion
 async def add_alias(
-    pet: "Companion", person: Person, name: OtherName, user: User, place: PlaceName = "dm"
+    pet: Companion, person: Person, name: OtherName, user: User, place: PlaceName = "dm"
 ) -> Output:
     """Give a person another name.
 
@@ -94,7 +93,7 @@ async def add_alias(
 
 @people.command("aliases")
 @with_companion
-async def list_aliases(pet: "Companion", user: User, place: PlaceName = "dm") -> Output:
+async def list_aliases(pet: Companion, user: User, place: PlaceName = "dm") -> Output:
     """List the people who have several names, newest first."""
     aliases = await pet.people.aliases(user=user, place=place)
     empty = "nobody is known by another name here"
@@ -104,7 +103,7 @@ async def list_aliases(pet: "Companion", user: User, place: PlaceName = "dm") ->
 @people.command("unalias")
 @with_companion
 async def remove_alias(
-    pet: "Companion", person: Person, name: OtherName, user: User, place: PlaceName = "dm"
+    pet: Companion, person: Person, name: OtherName, user: User, place: PlaceName = "dm"
 ) -> Output:
     """Forget that a person has this other name."""
     receipt = await pet.people.forget_alias(person, name, user=user, place=place)
@@ -113,7 +112,7 @@ async def remove_alias(
 
 @context.command()
 @with_companion
-async def show(pet: "Companion", user: User, place: PlaceName = "dm") -> Output:
+async def show(pet: Companion, user: User, place: PlaceName = "dm") -> Output:
     """Show the profile, facts and tasks of a person that may be read in the place."""
     known = await pet.people.context(user=user, place=place)
     return Output(known.to_json(), lambda: print_context(user, known))
@@ -122,7 +121,7 @@ async def show(pet: "Companion", user: User, place: PlaceName = "dm") -> Output:
 @context.command("set")
 @with_companion
 async def set_field(
-    pet: "Companion",
+    pet: Companion,
     field: Annotated[
         str, typer.Argument(metavar="FIELD", help="name, timezone, language, tone, goals …, or mode.")
     ],
@@ -198,7 +197,7 @@ def task_columns(zone: tzinfo | None) -> Columns:
 @tasks.command("list")
 @with_companion
 async def list_tasks(
-    pet: "Companion",
+    pet: Companion,
     user: User,
     all: Annotated[bool, typer.Option("--all", help="Finished ones too.")] = False,
 ) -> Output:
@@ -211,7 +210,7 @@ async def list_tasks(
 @tasks.command()
 @with_companion
 async def add(
-    pet: "Companion",
+    pet: Companion,
     description: Annotated[str, typer.Argument(metavar="TEXT", help="What is to be done.")],
     user: User,
     due: Due = None,
@@ -224,7 +223,7 @@ async def add(
 @tasks.command()
 @with_companion
 async def update(
-    pet: "Companion",
+    pet: Companion,
     id: Annotated[str, typer.Argument(metavar="ID|new", help="The id or its beginning, or `new`.")],
     user: User,
     description: Annotated[str, typer.Option(metavar="TEXT")] = "",
@@ -239,7 +238,7 @@ async def update(
 
 
 async def _change(
-    pet: "Companion", user: str, id: str | None, description: str, status: TaskStatus | None, due: str | None
+    pet: Companion, user: str, id: str | None, description: str, status: TaskStatus | None, due: str | None
 ) -> Output:
     change = await pet.tasks.update(description, user=user, status=status, id=id, due=due, alike=False)
     if id is None and change.action != "made":
@@ -251,7 +250,7 @@ async def _change(
 @messages.command("list")
 @with_companion
 async def list_messages(
-    pet: "Companion", user: User, place: PlaceName = "dm", limit: Most = 20, before: Before = None
+    pet: Companion, user: User, place: PlaceName = "dm", limit: Most = 20, before: Before = None
 ) -> Output:
     """List messages and replies, newest first."""
     page = await pet.conversations.messages(user=user, place=place, limit=limit, before=before)
@@ -261,7 +260,7 @@ async def list_messages(
 
 @messages.command("delete")
 @with_companion
-async def delete_message(pet: "Companion", id: ShortId, user: User, yes: Yes = False) -> Output:
+async def delete_message(pet: Companion, id: ShortId, user: User, yes: Yes = False) -> Output:
     """Forget one of your messages.
 
     Also forgets the reply to it and the facts that have no other evidence.

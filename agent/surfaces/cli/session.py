@@ -28,11 +28,13 @@ from agent.surfaces.start import collect_garbage
 from memory.text import storable
 
 if TYPE_CHECKING:
-    from agent.companion import Companion
-    from agent.services.listing import ListService
+    from agent.companion import Companion as Companion
+    from agent.services.listing import ListService as ListService
     from agent.settings import Settings
-    from agent.tracing.store.traces import Traces
+    from agent.tracing.store.traces import Traces as Traces
     from memory.sql.engine import Database
+else:  # what a command gets; it is loaded when the command runs
+    Companion = ListService = Traces = Any
 
 Command = Callable[..., Coroutine[Any, Any, Any]]
 Decorator = Callable[[Command], Any]

@@ -13,12 +13,11 @@ import typer
 from agent.surfaces.cli.chat.conversation import Conversation, ends
 from agent.surfaces.cli.options import PlaceName, User
 from agent.surfaces.cli.output import interactive, plain
-from agent.surfaces.cli.session import Session, with_session
+from agent.surfaces.cli.session import Companion, Session, with_session
 from agent.tracing.render.text import json_text
 from agent.types.records_json import decision_json, forgotten_json
 
 if TYPE_CHECKING:
-    from agent.companion import Companion
     from agent.types import Reply
     from tools.proposed_call import Confirm
 
@@ -111,7 +110,7 @@ async def stdin_lines() -> AsyncIterator[str]:
 
 
 class _Turn:
-    def __init__(self, pet: "Companion", user: str, place: str, *, json: bool, streamed: bool) -> None:
+    def __init__(self, pet: Companion, user: str, place: str, *, json: bool, streamed: bool) -> None:
         self._pet, self._user, self._place = pet, user, place
         self._json, self._streamed = json, streamed
         self.confirm: Confirm | None = None

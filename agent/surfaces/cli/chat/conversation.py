@@ -17,11 +17,11 @@ from agent.surfaces.cli.output import (
     when,
 )
 from agent.surfaces.cli.people import print_context, task_columns
+from agent.surfaces.cli.session import Companion
 from agent.types.records_json import describe_cascade
 from memory.records import ForgetCandidate, Forgotten
 
 if TYPE_CHECKING:
-    from agent.companion import Companion
     from agent.types import Reply
     from tools.proposed_call import ProposedCall
 
@@ -65,7 +65,7 @@ def is_answer(line: str, candidates: Sequence[ForgetCandidate]) -> bool:
 
 @dataclass
 class Conversation:
-    pet: "Companion"
+    pet: Companion
     user: str
     place: str
     turn: Callable[[str], Awaitable["Reply"]]

@@ -12,11 +12,10 @@ from urllib.parse import urlsplit
 from agent.errors import HachiError, SettingsError
 from agent.surfaces.cli.operate.model_checks import call_model, mask, model_listed, second_model_listed
 from agent.surfaces.cli.operate.servers import discord_access, slack_access
-from agent.surfaces.cli.session import Session, error_line, now
+from agent.surfaces.cli.session import Companion, Session, error_line, now
 from memory.errors import EmbedderUnavailable, MemoryFault, StoreUnavailable
 
 if TYPE_CHECKING:
-    from agent.companion import Companion
     from agent.settings import Settings
     from memory.sql.engine import Database
 
@@ -60,7 +59,7 @@ class Checkup:
     """The number of rows of each kind, once the database has been read."""
     _opened: AsyncExitStack = field(default_factory=AsyncExitStack)
     _database: "Database | None" = None
-    _pet: "Companion | None" = None
+    _pet: Companion | None = None
 
     async def run(self) -> AsyncIterator[Check]:
         """Yield the result of each check that applies."""

@@ -21,11 +21,10 @@ from agent.surfaces.cli.output import (
     short,
     table_of,
 )
-from agent.surfaces.cli.session import require, with_companion
+from agent.surfaces.cli.session import Companion, require, with_companion
 from agent.types.records_json import memory_json
 
 if TYPE_CHECKING:
-    from agent.companion import Companion
     from memory.forgetting.cleanup import CleanupItem
 
 keys = typer.Typer(help="Create and revoke the keys of `hachi serve`.", rich_markup_mode=None)
@@ -66,7 +65,7 @@ PURGED: Columns = {
 
 
 @with_companion
-async def stats(pet: "Companion", user: OneUser = None) -> Output:
+async def stats(pet: Companion, user: OneUser = None) -> Output:
     """Count memories, decisions and consolidations."""
     memories = await pet.admin.statistics.memories(user)
     figures = await pet.admin.statistics.figures.totals(user)
@@ -93,7 +92,7 @@ def _count_rows(counts: dict[str, Any]) -> Iterator[list[str]]:
 
 
 @with_companion
-async def purge(pet: "Companion", dry_run: DryRun = False) -> Output:
+async def purge(pet: Companion, dry_run: DryRun = False) -> Output:
     """Delete what has expired, old traces, and what clean-up no longer needs."""
     items = await (pet.admin.preview_purge() if dry_run else _purge(pet))
     gone = [{**memory_json(one.memory), "reason": one.reason} for one in items]
@@ -107,7 +106,7 @@ async def purge(pet: "Companion", dry_run: DryRun = False) -> Output:
     return Output({"count": len(gone), "dry_run": dry_run, "memories": gone}, text)
 
 
-async def _purge(pet: "Companion") -> "list[CleanupItem]":
+async def _purge(pet: Companion) -> "list[CleanupItem]":
     from memory.forgetting.cleanup import CleanupItem
 
     expired = [CleanupItem(memory, "expired") for memory in await pet.admin.purge()]
@@ -119,7 +118,7 @@ async def _purge(pet: "Companion") -> "list[CleanupItem]":
 
 
 @with_companion
-async def reindex(pet: "Companion") -> None:
+async def reindex(pet: Companion) -> None:
     """Rebuild the index from the database. The database does not change."""
     with progress_bar() as bar:
         task = bar.add_task("indexing", total=await pet.admin.rows_to_index())
@@ -130,7 +129,7 @@ async def reindex(pet: "Companion") -> None:
 @keys.command()
 @with_companion
 async def create(
-    pet: "Companion",
+    pet: Companion,
     name: Annotated[str, typer.Argument(metavar="NAME", help="What to call it.")],
     service: Annotated[
         bool, typer.Option("--service", help="For a trusted service, which names the user of each request.")
@@ -154,7 +153,7 @@ async def create(
 
 @keys.command("list")
 @with_companion
-async def list_keys(pet: "Companion") -> Output:
+async def list_keys(pet: Companion) -> Output:
     """List all keys, without their secrets."""
     empty = "there is no key yet; `hachi keys create NAME --user U` makes one"
     return table_of(await pet.admin.keys.all(), KEYS, empty=empty)
@@ -162,7 +161,7 @@ async def list_keys(pet: "Companion") -> Output:
 
 @keys.command()
 @with_companion
-async def revoke(pet: "Companion", id: ShortId) -> None:
+async def revoke(pet: Companion, id: ShortId) -> None:
     """Revoke a key, at once and for good."""
     key = await pet.admin.keys.revoke(id, pet.clock())
     print(f"revoked {short(key.id)}: {key.name}")
@@ -171,7 +170,7 @@ async def revoke(pet: "Companion", id: ShortId) -> None:
 @jobs.command("list")
 @with_companion
 async def list_jobs(
-    pet: "Companion",
+    pet: Companion,
     given_up: Annotated[bool, typer.Option("--given-up", help="Only jobs that were given up.")] = False,
 ) -> Output:
     """List the jobs that are not done, oldest first."""
@@ -182,7 +181,7 @@ async def list_jobs(
 @jobs.command()
 @with_companion
 async def retry(
-    pet: "Companion",
+    pet: Companion,
     id: Annotated[
         str | None,
         typer.Argument(
@@ -200,7 +199,7 @@ async def retry(
 
 @jobs.command()
 @with_companion
-async def drop(pet: "Companion", id: ShortId, yes: Yes = False) -> Output:
+async def drop(pet: Companion, id: ShortId, yes: Yes = False) -> Output:
     """Delete a job. Its work is not done."""
     job = await pet.components.queue.named(id)
     if job.state == "running":

@@ -18,12 +18,11 @@ from agent.surfaces.cli.output import (
     when,
     write_output,
 )
-from agent.surfaces.cli.session import storable_all, with_companion
+from agent.surfaces.cli.session import Companion, storable_all, with_companion
 from agent.tracing.render.text import json_text
 from memory.audience import Place
 
 if TYPE_CHECKING:
-    from agent.companion import Companion
     from memory.records import Erased
 
 
@@ -34,7 +33,7 @@ File = Annotated[Path | None, typer.Argument(metavar="FILE", help="Default, and 
 
 
 @with_companion
-async def export_memories(pet: "Companion", user: User, file: File = None, place: PlaceName = "dm") -> None:
+async def export_memories(pet: Companion, user: User, file: File = None, place: PlaceName = "dm") -> None:
     """Write all that is stored about a person or a place, as JSON."""
     where = Place.parse(place)
     if where.private:
@@ -47,7 +46,7 @@ async def export_memories(pet: "Companion", user: User, file: File = None, place
 
 @with_companion
 async def import_memories(
-    pet: "Companion",
+    pet: Companion,
     user: User,
     file: File = None,
     place: PlaceName = "dm",
@@ -105,7 +104,7 @@ async def import_memories(
         await _learn(pet, user, calls, yes)
 
 
-async def _learn(pet: "Companion", user: str, calls: int | None, yes: bool) -> None:
+async def _learn(pet: Companion, user: str, calls: int | None, yes: bool) -> None:
     """Show what learning costs, ask unless the number of calls is set, then show what was learned."""
     cost = await pet.preview_learn(user=user)
     say(
@@ -134,7 +133,7 @@ def _read(file: Path | None) -> tuple[str, bytes]:
 
 @with_companion
 async def erase(
-    pet: "Companion",
+    pet: Companion,
     user: Annotated[str, user_option(help="Whom to erase.")],
     linked: Annotated[bool, typer.Option("--linked", help="Their linked accounts too.")] = False,
     yes: Yes = False,

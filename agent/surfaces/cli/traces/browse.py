@@ -1,37 +1,111 @@
-"""`hachi traces`: list, follow, show and compare turns. The other commands of the group have their own
-modules."""
+"""`hachi traces`: list, follow, show, compare, count, export and prune turns. `replay.py` replays them."""
 
 import asyncio
+import inspect
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import asdict, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import typer
 
 from agent.errors import HachiError
 from agent.surfaces.cli.operate.servers import serve_traces
-from agent.surfaces.cli.options import Limit
-from agent.surfaces.cli.output import Output, say
-from agent.surfaces.cli.session import Session, now, with_session, with_traces
-from agent.surfaces.cli.traces import export, replay
-from agent.surfaces.cli.traces.lines import difference_lines, print_lines, print_turns, turn_line
-from agent.surfaces.cli.traces.options import TraceId, filtered
+from agent.surfaces.cli.options import DryRun, Limit, Yes, moment, read_by, user_option
+from agent.surfaces.cli.output import Output, confirm, give_back, print_table, say, write_output
+from agent.surfaces.cli.session import (
+    Command,
+    Companion,
+    Session,
+    Traces,
+    now,
+    with_companion,
+    with_parameters,
+    with_session,
+    with_traces,
+)
+from agent.surfaces.cli.traces import replay
+from agent.surfaces.cli.traces.lines import (
+    WHICH,
+    TraceId,
+    difference_lines,
+    print_lines,
+    print_turns,
+    turn_line,
+)
 from agent.tracing.differences import differences
-from agent.tracing.render.export import summary_json, trace_json
-from agent.tracing.render.text import json_text
+from agent.tracing.render.export import export_json, markdown, summary_json, trace_json
+from agent.tracing.render.text import count, duration, json_text, money, when
 from agent.tracing.render.trace import trace_lines
-from agent.tracing.store.filters import TraceFilter
-
-if TYPE_CHECKING:
-    from agent.tracing.store.traces import Traces
+from agent.tracing.store.filters import TraceFilter, read_place, read_seconds
+from agent.tracing.trace import TURN
 
 group = typer.Typer(help="See what happened in each turn, and why.", rich_markup_mode=None)
+
+DEFAULT_SINCE = "7d"
+STATISTICS = {name: name for name in ("turns", "errors", "searched", "p50", "p95")}
+STATISTICS |= {"first_p50": "first", "input": "in", "cached": "cached", "output": "out"}
+STATISTICS |= {"upkeep_tokens": "consolidation", "cost": "cost"}
+"""The columns that `stats` prints, with their headings."""
+
+
+def _filter(
+    user: Annotated[str | None, user_option(help="Only what this person said.")] = None,
+    place: Annotated[
+        str | None,
+        typer.Option(
+            parser=read_by(read_place),
+            metavar="dm|NAME",
+            help="Only in private (dm), or in a place such as acme and the places in it.",
+        ),
+    ] = None,
+    tool: Annotated[str | None, typer.Option(metavar="NAME", help="Only if this tool was called.")] = None,
+    error: Annotated[bool, typer.Option("--error", help="Only if something failed.")] = False,
+    text: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Only if the trace contains this text.")
+    ] = None,
+    since: Annotated[
+        datetime | None,
+        typer.Option(parser=moment, metavar="TIME", help="Only since: 2h, 1d, 2026-01-10."),
+    ] = None,
+    slower: Annotated[
+        float | None,
+        typer.Option(
+            parser=read_by(read_seconds), metavar="TIME", help="Only if the turn took longer: 2s, 500ms."
+        ),
+    ] = None,
+    all: Annotated[bool, typer.Option("--all", help="Background jobs too.")] = False,
+) -> TraceFilter:
+    kinds = frozenset[str]() if all else frozenset({TURN})
+    return TraceFilter(user, place, tool, error, text, since, slower, kinds)
+
+
+def filtered(*left_out: str) -> Callable[[Command], Command]:
+    """Add the options of a trace filter to a command, except `left_out`. The command's second argument is the
+    filter."""
+    offered = dict(inspect.signature(_filter).parameters)
+    for name in left_out:
+        del offered[name]
+
+    def decorate(command: Command) -> Command:
+        def run(traces: Any, **options: Any) -> Any:
+            given = {name: options.pop(name) for name in offered}
+            return command(traces, _filter(**given), **options)
+
+        traces, _, *others = inspect.signature(command).parameters.values()
+        options = sorted([*offered.values(), *others], key=lambda one: one.default is not one.empty)
+        found: Command = with_parameters(run, command, [traces, *options])
+        return found
+
+    return decorate
 
 
 @group.command()
 @with_traces
 @filtered()
-async def ls(traces: "Traces", wanted: TraceFilter, limit: Limit = 20) -> Output:
+async def ls(traces: Traces, wanted: TraceFilter, limit: Limit = 20) -> Output:
     """List turns, newest first."""
     found = await traces.list(wanted, now(), limit)
     none = "there is no trace yet; none is recorded while HACHI_TRACE_CONTENT is off"
@@ -44,7 +118,7 @@ async def ls(traces: "Traces", wanted: TraceFilter, limit: Limit = 20) -> Output
 @with_traces
 @filtered()
 async def tail(
-    traces: "Traces",
+    traces: Traces,
     wanted: TraceFilter,
     limit: Annotated[
         int, typer.Option("--limit", "-n", min=0, help="How many earlier turns to show first.")
@@ -68,7 +142,7 @@ async def tail(
 @group.command()
 @with_traces
 async def show(
-    traces: "Traces",
+    traces: Traces,
     id: TraceId = "last",
     full: Annotated[bool, typer.Option("--full", help="Show exact requests, outputs and results.")] = False,
 ) -> Output:
@@ -111,12 +185,84 @@ async def diff(
     return Output([asdict(difference) for difference in found], text, code=1 if found else 0)
 
 
-for _name, _command in {
-    "export": export.export,
-    "prune": export.prune,
-    "replay": replay.replay,
-    "to-test": replay.to_test,
-    "stats": export.stats,
-    "serve": serve_traces,
-}.items():
-    group.command(_name)(_command)
+@group.command()
+@with_traces
+async def export(
+    traces: Traces,
+    ids: Annotated[list[str], typer.Argument(metavar="ID...", help=f"Each an {WHICH}")],
+    format: Annotated[Literal["json", "md"], typer.Option("--format")] = "json",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Default, and with -: stdout.")
+    ] = None,
+) -> None:
+    """Write traces as one file: JSON, which `replay` reads, or Markdown.
+
+    The file includes their background jobs.
+    """
+    found = [await traces.get_with_jobs(id, now()) for id in ids]
+    what = f"{len(found)} {'trace is' if len(found) == 1 else 'traces are'}"
+    text = export_json(found) if format == "json" else "\n".join(map(markdown, found))
+    write_output(output, text, what)
+
+
+@group.command()
+@with_traces
+async def prune(
+    traces: Traces,
+    older: Annotated[
+        datetime,
+        typer.Option(
+            parser=moment, metavar="TIME", help="Delete traces older than this: 30d, 2w, 2026-01-10."
+        ),
+    ],
+    dry_run: DryRun = False,
+    yes: Yes = False,
+) -> Output:
+    """Delete old traces of all people. Hachi itself deletes them after HACHI_TRACE_DAYS."""
+    kept = TraceFilter(since=older, kinds=frozenset())
+    old = await traces.count(TraceFilter(kinds=frozenset())) - await traces.count(kept)
+    told = f"{count(old, 'trace')} from before {when(older)}"
+    await confirm(yes or dry_run or not old, "deleted", "Delete them for good?", told)
+    if not dry_run:
+        old = await traces.prune(older)
+        await give_back(traces.database)
+    done = "would be deleted" if dry_run else "deleted"
+    data = {"count": old, "dry_run": dry_run, "before": older}
+    return Output(data, f"{count(old, 'trace')} {done}")
+
+
+@group.command()
+@with_companion
+@filtered("all")
+async def stats(pet: Companion, wanted: TraceFilter) -> Output:
+    """Count turns by day, person, model and surface: errors, times, tokens and cost, also of consolidation.
+
+    By default it counts the last 7 days."""
+    from agent.tracing.store.stats import stats_of
+
+    begin = wanted.since or moment(DEFAULT_SINCE)
+    found = await stats_of(pet.traces, replace(wanted, since=begin, kinds=frozenset()))
+    waiting = await pet.admin.pending_consolidations()
+    data = {"since": begin, **found, "upkeep_waiting": asdict(waiting)}
+    return Output(data, lambda: _print_stats(data))
+
+
+def _print_stats(data: Mapping[str, Any]) -> None:
+    rows = [["all turns", *_cells(data["total"])]]
+    for what in ("days", "people", "models", "surfaces"):
+        rows += [[f"{what}: {name}", *_cells(counted)] for name, counted in data[what].items()]
+    print_table(("", *STATISTICS.values()), rows)
+    for name, counted in data["tools"].items():
+        print(f"tool {name}: {counted['calls']:,} calls, {counted['errors']:,} errors")
+    if number := data["upkeep_waiting"]["jobs"]:
+        print(f"{number:,} consolidations wait for calls of their budget")
+
+
+def _cells(counted: Mapping[str, Any]) -> list[str]:
+    shown = {"p50": duration, "p95": duration, "first_p50": duration, "cost": money}
+    return [shown.get(name, "{:,}".format)(counted[name]) for name in STATISTICS]
+
+
+group.command()(replay.replay)
+group.command("to-test")(replay.to_test)
+group.command("serve")(serve_traces)

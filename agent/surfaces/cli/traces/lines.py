@@ -3,6 +3,9 @@
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
 
 from agent.surfaces.cli.output import console, print_table
 from agent.tracing.differences import Difference
@@ -10,6 +13,9 @@ from agent.tracing.render.text import as_lines, clipped, duration, money, one_li
 from agent.tracing.render.trace import heading
 from agent.tracing.render.tree import Line, Tone
 from agent.tracing.trace import TURN, Summary
+
+WHICH = "id, its first characters, or `last` for the newest turn."
+TraceId = Annotated[str, typer.Argument(metavar="ID", help=f"An {WHICH}")]
 
 COLUMNS = tuple("id when where user said calls tools tokens cost took status".split())
 WIDE = 100

@@ -10,9 +10,8 @@ import typer
 
 from agent.errors import BadInput
 from agent.surfaces.cli.output import Output, progress_bar, say
-from agent.surfaces.cli.session import require, with_companion
-from agent.surfaces.cli.traces.lines import changed_lines, difference_lines, print_lines
-from agent.surfaces.cli.traces.options import TraceId
+from agent.surfaces.cli.session import Companion, require, with_companion
+from agent.surfaces.cli.traces.lines import TraceId, changed_lines, difference_lines, print_lines
 from agent.tracing.render.export import read_export
 from agent.tracing.render.text import count, one_line
 from agent.tracing.render.trace import heading, trace_lines
@@ -21,7 +20,6 @@ from agent.tracing.store.filters import TraceFilter
 from agent.tracing.trace import TraceWithJobs, span_json
 
 if TYPE_CHECKING:
-    from agent.companion import Companion
     from agent.replay.replay import ReplayFailure, ReplayResult
     from agent.tracing.trace import TraceWithJobs
 
@@ -31,7 +29,7 @@ CHANGED = 3
 
 @with_companion
 async def replay(
-    pet: "Companion",
+    pet: Companion,
     turns: Annotated[
         list[str] | None,
         typer.Argument(
@@ -76,7 +74,7 @@ async def replay(
     return Output(data, lambda: _print(found, full=full), CHANGED if changed else 0)
 
 
-async def _turns(pet: "Companion", named: Sequence[str], newest: int | None) -> list[str | TraceWithJobs]:
+async def _turns(pet: Companion, named: Sequence[str], newest: int | None) -> list[str | TraceWithJobs]:
     """Return the turns with these ids or in these files, or the ids of the newest finished turns."""
     if newest is not None:
         listed = await pet.traces.list(TraceFilter(), pet.clock(), newest)
@@ -156,7 +154,7 @@ def _lines(one: "ReplayResult | ReplayFailure", full: bool) -> Iterator[Line]:
 
 @with_companion
 async def to_test(
-    pet: "Companion",
+    pet: Companion,
     id: TraceId = "last",
     into: Annotated[
         Path | None,
