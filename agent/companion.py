@@ -29,9 +29,8 @@ from agent.types import Reply, TurnRequest
 from agent.types.arguments import Limit, Seconds, Text, User, place_of
 from agent.types.checks import checks_arguments
 from agent.types.options import Clock, OpenOptions, TurnOptions
-from agent.wiring.components import Components, open_components, utc_now
+from agent.wiring.components import Components, build_services, open_components, utc_now
 from agent.wiring.runtime import Runtime, open_runtime
-from agent.wiring.services import build_services
 from memory.errors import MemoryFault
 from memory.sql.jobs.last_runs import LastRuns
 

@@ -12,7 +12,7 @@ import hachi
 from agent.surfaces.http.application import app
 from agent.tracing.store.traces import Traces
 from agent.types.options import OpenOptions, TurnOptions
-from agent.wiring.services import Services
+from agent.wiring.components import Services
 from hachi.testing import temporary_companion
 
 DOCS = Path(__file__).parent.parent / "docs"

@@ -310,7 +310,7 @@ def test_the_image_has_what_its_services_need() -> None:
 
 def test_the_files_and_methods_that_docstrings_name_are_there() -> None:
     from agent.tracing.store.traces import Traces
-    from agent.wiring.services import Services
+    from agent.wiring.components import Services
     from hachi import Companion
 
     groups: dict[str, Any] = get_type_hints(Services) | {"traces": Traces}

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from agent.services.outside_sql.log_lines import blank_lines_of, blank_typed
+from agent.services.outside_sql import blank_lines_of, blank_typed
 from agent.turn.forget_requests import ForgetRequests
 from agent.types.client import OTHER_MEMORY
 from memory.audience import PRIVATE, Audience, Place

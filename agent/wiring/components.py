@@ -1,26 +1,40 @@
-"""Opens the components that store and search memory."""
+"""Opens the components that store and search memory, and creates the services on top of them."""
 
 import logging
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from agent.background.consolidation.budget import ConsolidationBudget
+from agent.background.reminders import Reminders
 from agent.models.choice.providers import base_url_of
 from agent.models.choice.registry import Models
+from agent.services.admin import AdminService, HealthService
+from agent.services.conversations import ConversationService
+from agent.services.documents import DocumentService
+from agent.services.forgetting import ForgetService
 from agent.services.listing import ListParts
-from agent.services.statistics import Figures
+from agent.services.memories import MemoryService
+from agent.services.outside_sql import ErasureOutsideSql
+from agent.services.people import PeopleService
+from agent.services.sessions import SessionService
+from agent.services.statistics import Figures, StatisticsService
+from agent.services.tasks import TaskService
 from agent.settings import Settings
 from agent.tracing.setup import open_recorder
 from agent.tracing.store.traces import Traces
 from agent.turn.extensions import Extensions
+from agent.turn.forget_requests import ForgetRequests
 from agent.types.options import Clock
 from agent.wiring.home import open_database
 from memory.documents.library import DocumentLibrary
 from memory.errors import StoreUnavailable
 from memory.facts.similar import SimilarFacts
 from memory.facts.writer import FactWriter
+from memory.forgetting.cleanup import CleanUp, Limits
+from memory.forgetting.erasure import Erasure
 from memory.forgetting.forget_and_undo import Forgetting
 from memory.forgetting.purge import Purge
 from memory.index.embedders import Embedder, open_embedder
@@ -32,7 +46,9 @@ from memory.people.tasks import Tasks
 from memory.process.breaker import Breaker
 from memory.search.recall import Recall
 from memory.sql.engine import Database
+from memory.sql.jobs.deliveries import Deliveries
 from memory.sql.jobs.queue import JobQueue
+from memory.sql.keys import Keys
 from memory.sql.messages.summaries import ConversationSummaries
 
 if TYPE_CHECKING:
@@ -158,6 +174,40 @@ def _server(
         return None
     key = settings.qdrant_api_key.get_secret_value() if settings.qdrant_api_key else None
     return ServerIndex(settings.qdrant_url, key, embedder, database, breaker=breaker)
+
+
+@dataclass(frozen=True)
+class Services:
+    """The services of a `Companion`."""
+
+    memories: MemoryService
+    tasks: TaskService
+    documents: DocumentService
+    people: PeopleService
+    conversations: ConversationService
+    sessions: SessionService
+    admin: AdminService
+    reminders: Reminders
+
+
+def build_services(c: Components) -> Services:
+    forgetting = ForgetService(c, ForgetRequests(c.recall, c.transcript, c.forgetting.preview))
+    erasure = Erasure(c.database, c.purge, c.sync, c.documents, c.clock, ErasureOutsideSql(c))
+    memories = MemoryService(c, forgetting, erasure)
+    statistics = StatisticsService(c.database, c.store, c.queue, c.figures, c.clock)
+    unused, old = days(c.settings.unused_days), days(c.settings.message_days)
+    limits = Limits(unused_for=unused, cap=c.settings.max_memories, messages_for=old)
+    cleanup = CleanUp(c.database, c.store, c.purge, limits, c.clock)
+    return Services(
+        memories=memories,
+        tasks=TaskService(c, forgetting),
+        documents=DocumentService(c, erasure),
+        people=PeopleService(c, memories, erasure),
+        conversations=ConversationService(c, forgetting, Deliveries(c.database, c.queue), erasure),
+        sessions=SessionService(c.database),
+        admin=AdminService(c, HealthService(c), statistics, Keys(c.database), forgetting, cleanup),
+        reminders=Reminders(c),
+    )
 
 
 async def _note_uses(c: Components) -> None:
