@@ -19,6 +19,15 @@ from typing_extensions import Unpack
 from agent.background.check_ins import CheckInService
 from agent.background.confirmed_calls import ConfirmedCalls
 from agent.background.periodic_jobs import Schedule
+from agent.background.reminders import Reminders
+from agent.services.admin import AdminService
+from agent.services.conversations import ConversationService
+from agent.services.documents import DocumentService
+from agent.services.forgetting import ForgetService
+from agent.services.memories import MemoryService
+from agent.services.people import PeopleService
+from agent.services.sessions import SessionService
+from agent.services.tasks import TaskService
 from agent.settings import Settings
 from agent.turn.besides import with_besides
 from agent.turn.context.persona import read_persona
@@ -29,7 +38,7 @@ from agent.types import Reply, TurnRequest
 from agent.types.arguments import Limit, Seconds, Text, User, place_of
 from agent.types.checks import checks_arguments
 from agent.types.options import Clock, OpenOptions, TurnOptions
-from agent.wiring.components import Components, build_services, open_components, utc_now
+from agent.wiring.components import Components, open_components, utc_now
 from agent.wiring.runtime import Runtime, open_runtime
 from memory.errors import MemoryFault
 from memory.sql.jobs.last_runs import LastRuns
@@ -51,24 +60,22 @@ class Companion:
     NotOpen."""
 
     def __init__(self, components: Components) -> None:
-        self.components = components
-        services = build_services(components)
-        self.memories = services.memories
-        self.remember = self.memories.remember
-        self.search_memories = self.memories.search
-        self.tasks = services.tasks
-        self.documents = services.documents
-        self.people = services.people
-        self.conversations = services.conversations
-        self.sessions = services.sessions
-        self.traces = components.traces
-        self.admin = services.admin
-        self.reminders = services.reminders
+        c = self.components = components
+        forgetting = ForgetService(c)
+        self.memories = MemoryService(c, forgetting)
+        self.remember, self.search_memories = self.memories.remember, self.memories.search
+        self.tasks = TaskService(c, forgetting)
+        self.documents = DocumentService(c)
+        self.people = PeopleService(c, self.memories)
+        self.conversations = ConversationService(c, forgetting)
+        self.sessions = SessionService(c.database)
+        self.traces = c.traces
+        self.admin = AdminService(c, forgetting)
+        self.reminders = Reminders(c)
         """Surfaces register senders here; reminders of due tasks then go to the people whom they reach."""
-        deliveries = services.conversations.deliveries
-        self.check_ins = CheckInService(components, deliveries, self._take_unasked_turn)
+        self.check_ins = CheckInService(c, c.deliveries, self._take_unasked_turn)
         """Surfaces register senders here; check-ins then go to people who want them."""
-        self.calls = ConfirmedCalls(components, self._take_unasked_turn)
+        self.calls = ConfirmedCalls(c, self._take_unasked_turn)
         """Tool calls that wait for a person to confirm them with a button, and then run."""
         self._runtime: Runtime | None = None
         self._runtime_lock = asyncio.Lock()
@@ -119,7 +126,7 @@ class Companion:
                     pet.check_ins,
                     pet.calls,
                     components.figures,
-                    pet.people.erasure,
+                    components.erasure,
                     LastRuns(components.database, components.clock),
                     pet._wake_worker,
                 )
@@ -194,7 +201,7 @@ class Companion:
             options.get("client"),
             confirm=options.get("confirm"),
         )
-        await self.people.erasure.finished(request.user)
+        await self.components.erasure.finished(request.user)
         if request.user and not await self.people.places.keeps(request.user, request.place):
             name = await deps.parts.transcript.speakers.label(request.speaker, request.user, request.place)
             request = replace(request, user=None, author=name, unkept=True)
@@ -223,7 +230,7 @@ class Companion:
         deps = (await self.runtime()).turn
         from agent.turn.turn import take_turn
 
-        await self.people.erasure.finished(request.user)
+        await self.components.erasure.finished(request.user)
         return await take_turn(deps, request, None, settle=False, ending=None, within=UNASKED_SECONDS)
 
     async def preview_learn(self, *, user: User) -> LearningCost:

@@ -6,18 +6,20 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_args
+from unittest.mock import MagicMock
 
 import hachi
 from agent.surfaces.http.application import app
 from agent.tracing.store.traces import Traces
 from agent.types.options import OpenOptions, TurnOptions
-from agent.wiring.components import Services
 from hachi.testing import temporary_companion
 
 DOCS = Path(__file__).parent.parent / "docs"
 PYTHON, HTTP = DOCS / "python-reference.md", DOCS / "http-reference.md"
-SERVICES = {**get_type_hints(Services), "traces": Traces}
+GROUPS = tuple("memories tasks documents people conversations sessions admin reminders traces".split())
+_UNOPENED = hachi.Companion(MagicMock(traces=Traces(MagicMock())))
+SERVICES = {name: type(getattr(_UNOPENED, name)) for name in GROUPS}
 FORMER = {"upkeep", "upkeep_model"}
 """Options that are still read, and are not shown."""
 COMPANION = ("open", "start", "respond", "stream", "learn", "preview_learn", "settle", "runtime", "close")

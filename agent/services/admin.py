@@ -9,7 +9,7 @@ from agent.services.forgetting import ForgetService
 from agent.services.statistics import StatisticsService, WaitingForCalls
 from agent.types.arguments import Instant
 from agent.types.checks import checks_arguments
-from memory.forgetting.cleanup import CleanUp, CleanupItem
+from memory.forgetting.cleanup import CleanupItem
 from memory.forgetting.expiry import expire
 from memory.index.worker import Progress
 from memory.records import Memory
@@ -62,11 +62,20 @@ class HealthService:
 @dataclass(frozen=True)
 class AdminService:
     parts: "Components"
-    health: HealthService
-    statistics: StatisticsService
-    keys: Keys
     forgetting: ForgetService
-    cleanup: CleanUp
+
+    @property
+    def health(self) -> HealthService:
+        return HealthService(self.parts)
+
+    @property
+    def statistics(self) -> StatisticsService:
+        c = self.parts
+        return StatisticsService(c.database, c.store, c.queue, c.figures, c.clock)
+
+    @property
+    def keys(self) -> Keys:
+        return self.parts.keys
 
     async def pending_consolidations(self) -> WaitingForCalls:
         """Count the consolidations that wait because their owner has no model calls left."""
@@ -74,14 +83,14 @@ class AdminService:
 
     async def preview_purge(self) -> list[CleanupItem]:
         """Return what `purge` and `tidy` would delete now."""
-        return await self.cleanup.preview()
+        return await self.parts.cleanup.preview()
 
     async def tidy(self) -> list[CleanupItem]:
         """Delete what exceeds the settings `unused_days`, `max_memories` and `message_days`. Returns the
         deleted memories."""
-        if await self.cleanup.hide_old_messages():
+        if await self.parts.cleanup.hide_old_messages():
             await self.forgetting.purge_due()
-        return await self.cleanup.run()
+        return await self.parts.cleanup.run()
 
     async def purge(self) -> list[Memory]:
         """Delete expired memories, and return them."""

@@ -33,7 +33,6 @@ from agent.types.meanings import audience_of
 from memory.audience import owners_of
 from memory.errors import NotFound
 from memory.facts.bulk import remember_many
-from memory.forgetting.erasure import Erasure
 from memory.forgetting.hiding import replace_messages
 from memory.forgetting.rewording import reword
 from memory.index.worker import Progress
@@ -54,8 +53,11 @@ log = logging.getLogger("hachi.conversations")
 class ConversationService:
     parts: "Components"
     forgetting: ForgetService
-    deliveries: Deliveries
-    erasure: Erasure
+
+    @property
+    def deliveries(self) -> Deliveries:
+        """Return the messages of chat platforms, with the posts that answer them."""
+        return self.parts.deliveries
 
     async def messages(
         self,
@@ -217,7 +219,7 @@ class ConversationService:
         target = TurnRequest("", user, self.parts.clock(), place_of(place), conversation)
         read = await read_messages(messages, target)
         for speaker in {target.user, *(speaker for _, speaker in read)}:
-            await self.erasure.finished(speaker)
+            await self.parts.erasure.finished(speaker)
         c = self.parts
         new = await store_messages(c.database, c.transcript, read, messages, target, progress)
         await c.sync.try_to_catch_up()

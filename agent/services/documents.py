@@ -20,7 +20,6 @@ from memory.documents.library import (
     IngestResult,
     document_name,
 )
-from memory.forgetting.erasure import Erasure
 from memory.records import Chunk, Document
 from memory.text import storable
 
@@ -35,7 +34,6 @@ LONGEST_PATH = 4_096
 @dataclass(frozen=True)
 class DocumentService:
     parts: "Components"
-    erasure: Erasure
 
     @property
     def library(self) -> DocumentLibrary:
@@ -62,7 +60,7 @@ class DocumentService:
         cannot be read, or its name is not valid."""
         owner = owner_of_documents(user, place)
         if user is not None:
-            await self.erasure.finished(user)
+            await self.parts.erasure.finished(user)
         data = storable(content).encode() if isinstance(content, str) else content
         try:
             named = document_name(name)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from agent.services.outside_sql import blank_lines_of, blank_typed
-from agent.turn.forget_requests import ForgetRequests
 from agent.types.client import OTHER_MEMORY
 from memory.audience import PRIVATE, Audience, Place
 from memory.errors import MemoryFault, NotFound
@@ -28,7 +27,6 @@ MOST_OFFERED = 5
 @dataclass(frozen=True)
 class ForgetService:
     parts: "Components"
-    requests: ForgetRequests
 
     async def forget(
         self, kind: ForgetKind, id: str, user: str, place: Place = PRIVATE, asked_in: str = ""
@@ -71,7 +69,7 @@ class ForgetService:
         if kind != "conversation":
             note_rows([named.id])  # a trace of this call has its words as search terms
             with suppress(MemoryFault):
-                near = await self.requests.related(named, user, Audience.of(user, place))
+                near = await self.parts.forget_requests.related(named, user, Audience.of(user, place))
         receipt, ids = await self.parts.forgetting.forget(kind, named.id, user, place, asked_in=asked_in)
         self.parts.store.forget_aliases()
         self.parts.sync.wake()

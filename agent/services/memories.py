@@ -48,7 +48,6 @@ from memory.errors import NotFound
 from memory.facts.bulk import remember_many
 from memory.facts.candidate import Provenance
 from memory.facts.history import History
-from memory.forgetting.erasure import Erasure
 from memory.index import KINDS
 from memory.records import (
     DEFAULT_IMPORTANCE,
@@ -75,7 +74,6 @@ if TYPE_CHECKING:
 class MemoryService(ListService):
     parts: "Components"
     forgetting: ForgetService
-    erasure: Erasure
 
     async def search(
         self,
@@ -169,7 +167,7 @@ class MemoryService(ListService):
         everybody: bool = False,
         author: str | None = None,
     ) -> Decision:
-        await self.erasure.finished(user)
+        await self.parts.erasure.finished(user)
         await require_consent(self.parts.places, user, where)
         if author is not None:
             await self.parts.transcript.note_name(user, author, where)
@@ -196,7 +194,7 @@ class MemoryService(ListService):
         stores thousands a second. All are stored when this returns. Raises BadInput, before anything is
         stored, for a value that cannot be used."""
         new_memories = [new_memory_of(**fact) for fact in facts]
-        await self.erasure.finished(user)
+        await self.parts.erasure.finished(user)
         origin = Provenance(user, self.parts.clock(), place_of(place), source="note", stated_now=True)
         decisions = await remember_many(
             self.parts.writer, [(new_memory, origin) for new_memory in new_memories]
@@ -274,7 +272,7 @@ class MemoryService(ListService):
     ) -> tuple[ForgetCandidate, ...]:
         """Search the user's statements for these words: candidates for `forget_confirmed`. Changes
         nothing."""
-        return await self.forgetting.requests.matching([words], await self._audience(user, place), user)
+        return await self.parts.forget_requests.matching([words], await self._audience(user, place), user)
 
     async def forget_confirmed(
         self,

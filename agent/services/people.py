@@ -16,7 +16,6 @@ from agent.types.meanings import audience_of, require_consent
 from memory.audience import PRIVATE, Place
 from memory.errors import NotFound
 from memory.facts.aliases import also_called, names_in
-from memory.forgetting.erasure import Erasure
 from memory.people.places import Places
 from memory.people.profile import UserContext
 from memory.people.profile_entries import entry_for
@@ -38,7 +37,6 @@ NOT_TOLD = datetime(1970, 1, 1, tzinfo=UTC)
 class PeopleService:
     parts: "Components"
     memories: MemoryService
-    erasure: Erasure
 
     @property
     def places(self) -> Places:
@@ -60,7 +58,7 @@ class PeopleService:
         """Set a field of the profile or the preferences, or add to a list; an empty value removes it. The
         field `mode` is the purpose of the conversation: companion, study or work."""
         where = place_of(place)
-        await self.erasure.finished(user)
+        await self.parts.erasure.finished(user)
         await require_consent(self.parts.places, user, where)
         text = "" if value is None else str(value)
         if field.strip().lower() == "mode":
@@ -94,7 +92,7 @@ class PeopleService:
             return
         with suppress(ValueError):
             entry = entry_for("timezone", zone, NOT_TOLD)
-            await self.erasure.finished(user)
+            await self.parts.erasure.finished(user)
             await self.parts.profiles.merge(user, PRIVATE, [entry])
 
     async def named(self, text: Text, *, user: User, place: Where = None) -> list[str]:
@@ -125,7 +123,7 @@ class PeopleService:
         """Count by kind what `erase` would delete from the database now."""
         found = Counter[str]()
         for one in (user, *(await self.parts.links.of(user) if linked else ())):
-            found.update(await self.erasure.preview(one))
+            found.update(await self.parts.erasure.preview(one))
         return dict(found)
 
     async def erase(self, *, user: User, linked: bool = False) -> Erased:
@@ -133,7 +131,7 @@ class PeopleService:
         their linked accounts too. Returns one receipt for all. Messages that they send meanwhile are handled
         afterwards, as from a new person."""
         others = await self.parts.links.of(user) if linked else ()
-        receipts = [await self.erasure.erase(one) for one in (*others, user)]
+        receipts = [await self.parts.erasure.erase(one) for one in (*others, user)]
         removed = Counter[str]()
         for receipt in receipts:
             removed.update(receipt.removed)
@@ -169,7 +167,7 @@ class PeopleService:
         return [*await self.parts.links.unlink(user)]
 
     async def _may_link(self, user: str) -> None:
-        await self.erasure.finished(user)
+        await self.parts.erasure.finished(user)
         await require_consent(self.parts.places, user, PRIVATE)
 
     async def _set_mode(self, mode: str, user: User, place: Place) -> None:

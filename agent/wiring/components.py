@@ -1,27 +1,17 @@
-"""Opens the components that store and search memory, and creates the services on top of them."""
+"""Opens the components that store and search memory."""
 
 import logging
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from agent.background.consolidation.budget import ConsolidationBudget
-from agent.background.reminders import Reminders
 from agent.models.choice.providers import base_url_of
 from agent.models.choice.registry import Models
-from agent.services.admin import AdminService, HealthService
-from agent.services.conversations import ConversationService
-from agent.services.documents import DocumentService
-from agent.services.forgetting import ForgetService
 from agent.services.listing import ListParts
-from agent.services.memories import MemoryService
 from agent.services.outside_sql import ErasureOutsideSql
-from agent.services.people import PeopleService
-from agent.services.sessions import SessionService
-from agent.services.statistics import Figures, StatisticsService
-from agent.services.tasks import TaskService
+from agent.services.statistics import Figures
 from agent.settings import Settings
 from agent.tracing.setup import open_recorder
 from agent.tracing.store.traces import Traces
@@ -93,17 +83,14 @@ class Components(ListParts):
         self.summaries = ConversationSummaries(database)
         self.tasks, self.places = Tasks(database), Places(database)
         self.check_ins = CheckIns(database, settings.waking_hours)
-        self.queue = JobQueue(database, clock)
-        self.figures = Figures(database)
+        self.queue, self.figures = JobQueue(database, clock), Figures(database)
         self.traces = Traces(database, clock)
         self.recorder = open_recorder(settings, self.traces, clock, surface, breakers, extensions.tools)
         server = _server(settings, database, embedder, breakers["index"])
         self.sync = Indexing(database, embedder, clock, settings.index_memory * 1_000_000, server)
-        judge = models.judge if models.judges else None
-        speakers = self.transcript.speakers
-        self.similar = SimilarFacts(
-            database, self.store, speakers, self.sync.search, embedder, judge, models.consolidates
-        )
+        speakers, search = self.transcript.speakers, self.sync.search
+        judge, ruled = models.judge if models.judges else None, models.consolidates
+        self.similar = SimilarFacts(database, self.store, speakers, search, embedder, judge, ruled)
         self.recall = Recall(
             store=self.store,
             transcript=self.transcript,
@@ -126,7 +113,12 @@ class Components(ListParts):
         )
         self.documents = DocumentLibrary(database, self.sync, embedder, clock)
         self.forgetting = Forgetting(database, clock, timedelta(minutes=settings.forget_undo_minutes))
+        self.forget_requests = ForgetRequests(self.recall, self.transcript, self.forgetting.preview)
         self.purge = Purge(database, clock)
+        outside = ErasureOutsideSql(self)
+        self.erasure = Erasure(database, self.purge, self.sync, self.documents, clock, outside)
+        self.cleanup = CleanUp(database, self.store, self.purge, _limits(settings), clock)
+        self.deliveries, self.keys = Deliveries(database, self.queue), Keys(database)
         self.consolidation_budget = ConsolidationBudget(database, clock, settings.consolidate_per_day)
 
 
@@ -176,38 +168,10 @@ def _server(
     return ServerIndex(settings.qdrant_url, key, embedder, database, breaker=breaker)
 
 
-@dataclass(frozen=True)
-class Services:
-    """The services of a `Companion`."""
-
-    memories: MemoryService
-    tasks: TaskService
-    documents: DocumentService
-    people: PeopleService
-    conversations: ConversationService
-    sessions: SessionService
-    admin: AdminService
-    reminders: Reminders
-
-
-def build_services(c: Components) -> Services:
-    forgetting = ForgetService(c, ForgetRequests(c.recall, c.transcript, c.forgetting.preview))
-    erasure = Erasure(c.database, c.purge, c.sync, c.documents, c.clock, ErasureOutsideSql(c))
-    memories = MemoryService(c, forgetting, erasure)
-    statistics = StatisticsService(c.database, c.store, c.queue, c.figures, c.clock)
-    unused, old = days(c.settings.unused_days), days(c.settings.message_days)
-    limits = Limits(unused_for=unused, cap=c.settings.max_memories, messages_for=old)
-    cleanup = CleanUp(c.database, c.store, c.purge, limits, c.clock)
-    return Services(
-        memories=memories,
-        tasks=TaskService(c, forgetting),
-        documents=DocumentService(c, erasure),
-        people=PeopleService(c, memories, erasure),
-        conversations=ConversationService(c, forgetting, Deliveries(c.database, c.queue), erasure),
-        sessions=SessionService(c.database),
-        admin=AdminService(c, HealthService(c), statistics, Keys(c.database), forgetting, cleanup),
-        reminders=Reminders(c),
-    )
+def _limits(settings: Settings) -> Limits:
+    """Return what the settings allow to stay."""
+    unused, old = days(settings.unused_days), days(settings.message_days)
+    return Limits(unused_for=unused, cap=settings.max_memories, messages_for=old)
 
 
 async def _note_uses(c: Components) -> None:

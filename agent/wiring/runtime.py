@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from agent.models.choice.registry import load
 from agent.turn.context.persona import read_persona
-from agent.turn.forget_requests import ForgetRequests
 from agent.wiring.components import Components
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime
         settings=settings,
         model=await c.models.answering(),
         context=ContextServices(c, budgets_of(settings), read_persona(settings.persona), reminds),
-        forget_requests=ForgetRequests(c.recall, c.transcript, c.forgetting.preview),
+        forget_requests=c.forget_requests,
         worker=worker,
         answers=AnswerStore(c, None if settings.consolidate == "off" else due),
     )

@@ -413,12 +413,12 @@ async def test_an_interrupted_erasure_goes_on_by_itself(
     await interrupted(pet, monkeypatch)
     assert (await pet.admin.statistics.totals())["erasures unfinished"] == 1
 
-    [receipt] = await pet.people.erasure.resume()
+    [receipt] = await pet.components.erasure.resume()
 
     assert receipt.verified
     assert receipt.removed["messages"] == 2, "the receipt counts what both runs removed"
     assert rows("SELECT * FROM erasures") == []
-    assert await pet.people.erasure.resume() == []
+    assert await pet.components.erasure.resume() == []
 
 
 async def test_an_interrupted_erasure_does_not_take_what_was_said_since(
@@ -430,7 +430,7 @@ async def test_an_interrupted_erasure_does_not_take_what_was_said_since(
     clock.advance(hours=1)
     await pet.respond("I row", user="ana")
 
-    assert await pet.people.erasure.resume() == []
+    assert await pet.components.erasure.resume() == []
 
     assert "run it again" in caplog.text
     assert (await pet.people.erase(user="ana")).verified
