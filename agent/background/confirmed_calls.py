@@ -108,7 +108,7 @@ class ConfirmedCalls:
             reply = await self.run(call, result)
         except NotFound:  # the message was forgotten meanwhile
             return call, "", None
-        return call, reply.message or f"{call.name} was run.", reply
+        return call, reply.message or f"{call.called}: done.", reply
 
     async def _result(self, call: ProposedCall) -> str:
         servers = {one.name: one for one in self.parts.extensions.connections}
@@ -127,5 +127,5 @@ class ConfirmedCalls:
 
 
 def _call_of(payload: dict[str, Any]) -> ProposedCall:
-    fields = {name: payload[name] for name in ProposedCall.__dataclass_fields__}
+    fields = {name: payload[name] for name in ProposedCall.__dataclass_fields__ if name in payload}
     return ProposedCall(**fields | {"place": Place(tuple(payload["place"]))})

@@ -47,6 +47,7 @@ READERS = (
 )
 STAYS = "Nothing leaves the machine I run on."
 READ_PLACES = " In private I also look into the channels where you wrote, as long as you can read them."
+STORE_NOTHING, STORE_AGAIN = "Store nothing of mine", "Store my messages again"
 STORES_NOTHING = "Nothing about you, anywhere, as you asked. I answer, and store neither message."
 STORES_NOTHING_HERE = "Nothing about you here, as you asked. I answer, and store neither message."
 NOTHING = "Nothing you told me matches this, so nothing is forgotten."
@@ -193,7 +194,7 @@ def check_in_answer(asked: CheckInMessage) -> Answer:
 def call_question(call: ProposedCall, id: str) -> Answer:
     """Ask whether to run a call, with all of its arguments. Only its person may answer, for some minutes."""
     buttons = Button("Yes", "run-call", id), Button("No", "drop-call", id)
-    return Answer(f"Run {call.name} with {call.arguments}?", buttons=buttons)
+    return Answer(f"Shall I do this?\n{call.in_words()}", buttons=buttons)
 
 
 def check_ins_answer(
@@ -326,11 +327,11 @@ def privacy_answer(
         labelled["Linked accounts"] = f"{', '.join(linked)}; {prefix}unlink separates them."
     if unkept and not here:
         labelled["Elsewhere"] = f"Channels where I store nothing of yours, as you asked: {len(unkept)}."
-    choices = [] if here else [Button("Store nothing of mine", "keep-nothing", style="danger")]
+    choices = [] if here else [Button(STORE_NOTHING, "keep-nothing", style="danger")]
     if not here and not private:
-        choices.insert(0, Button("Store nothing of mine here", "nothing-here"))
+        choices.insert(0, Button(f"{STORE_NOTHING} here", "nothing-here"))
     if unkept:
-        choices.append(Button("Store my messages again", "keep-again"))
+        choices.append(Button(STORE_AGAIN, "keep-again"))
     items = tuple(Item(text, label=label) for label, text in labelled.items())
     return Answer("Your privacy:", items, buttons=tuple(choices), replaces=True)
 

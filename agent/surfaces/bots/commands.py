@@ -363,8 +363,8 @@ class Commands:
         if call is None:
             return Answer("That is answered already, has timed out, or is for somebody else to answer.")
         if agreed:
-            return Answer(f"Running {call.name}. I will tell you the result.", outcome="yes")
-        return Answer(f"{call.name} was not run.", outcome="no")
+            return Answer(f"I am doing it: {call.called}. I will tell you the result.", outcome="yes")
+        return Answer(f"I did not do it: {call.called}.", outcome="no")
 
     async def _not_now(self, asker: Asker, _: str) -> Answer:
         return Answer("All right, I will not ask about that.", outcome="not now")

@@ -18,7 +18,7 @@ from agent.models.choice.registry import load
 from agent.turn.mcp_servers.file import McpServer
 from memory.audience import Place
 from memory.process.breaker import Breaker, CircuitOpen
-from memory.text import one_line
+from memory.text import one_line, sentences
 from memory.text.quoting import quoted
 from tools.context import TurnContext
 from tools.failures import ToolFailed, TryAgain
@@ -47,6 +47,7 @@ ASKED = (
 CLOSE_SECONDS = 5.0
 LONGEST_NAME = 64
 LONGEST_DESCRIPTION = 1_000
+LONGEST_PURPOSE = 200
 _NO_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
 
@@ -155,17 +156,24 @@ class Connection:
         told = f"{said} (A tool of {self.name}.)"
         if not changes(listed):
             return Tool(name, told, schema, partial(self._run, listed.name), CALL_SECONDS + 1)
-        ask = partial(self._ask, listed.name, name)
+        title = one_line(listed.title or listed.name.replace("_", " ").capitalize())
+        purpose = next(iter(sentences(said)), "").rstrip(".") if listed.description else ""
+        ask = partial(self._ask, listed.name, name, title[:LONGEST_NAME], purpose[:LONGEST_PURPOSE])
         return Tool(name, told, schema, ask, ASK_SECONDS + CALL_SECONDS, changes=True)
 
-    async def _ask(self, tool: str, name: str, turn: TurnContext, written: str) -> ToolResult:
+    async def _ask(
+        self, tool: str, name: str, title: str, purpose: str, turn: TurnContext, written: str
+    ) -> ToolResult:
         """Run a call that may change something, if the person agrees."""
         arguments = json.dumps(read_arguments(written), ensure_ascii=False)
         if len(arguments) > MOST_ASKED:
             raise TryAgain(f"the person has to read the arguments: keep them under {MOST_ASKED:,} characters")
         assert turn.confirm
         assert turn.user is not None
-        proposed = ProposedCall(self.name, tool, name, arguments, turn.user, turn.place, str(turn.message_id))
+        message = str(turn.message_id)
+        proposed = ProposedCall(
+            self.name, tool, name, arguments, turn.user, turn.place, message, title, purpose
+        )
         agreed = await turn.confirm(proposed)
         if agreed is None:
             return ToolResult(ASKED, ok=True)

@@ -24,7 +24,7 @@ MAX_BYTES = {"text": 64_000, "picture": 20_000_000, "recording": 25_000_000}
 MAX_CHARACTERS = 60_000
 """The limit for all files of a message together."""
 TOO_MANY = "too many files"
-NOT_KNOWN = "I read text, see PNG, JPEG, WebP and GIF, and hear recordings"
+READABLE = "I can read text, see PNG, JPEG, WebP and GIF, and hear recordings"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,8 @@ class AttachmentReader:
     async def _content(self, attachment: Attachment) -> Read:
         kind, seconds = attachment.kind, attachment.seconds
         if kind == "other":
-            raise Unreadable(f"{display_name(attachment.media_type, 'an unknown kind')}, {NOT_KNOWN}")
+            kind_of_file = display_name(attachment.media_type, "this")
+            raise Unreadable(f"{kind_of_file} is a kind of file that I cannot read. {READABLE}")
         if kind == "recording" and self.transcriber is None:
             raise Unreadable("no transcriber is set up")
         most = MAX_BYTES[kind]

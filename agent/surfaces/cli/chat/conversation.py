@@ -99,8 +99,7 @@ class Conversation:
             call: ProposedCall
             for call in self.proposed:
                 print(
-                    f"Run {plain(call.name)} with {plain(call.arguments)}? Say y or n with the next line.",
-                    flush=True,
+                    f"{plain(call.in_words())}\nShall I do this? Say y or n with the next line.", flush=True
                 )
         elif not self.for_people:
             raise BadInput(f"/{command[1]} prints for people; with --json use what `hachi --help` lists")
@@ -117,7 +116,7 @@ class Conversation:
         for call in calls:
             reply = await self.pet.calls.run(call)
             self.last_trace = reply.trace_id
-            print(plain(reply.message or f"({call.name} was run.)"), flush=True)
+            print(plain(reply.message or f"({call.called}: done.)"), flush=True)
         if not calls:
             print("(Nothing is run.)", flush=True)
 

@@ -8,6 +8,7 @@ import httpx
 import pytest
 from written_traces import a_turn
 
+from agent.surfaces.bots.answers import STORE_AGAIN, STORE_NOTHING
 from agent.surfaces.web.application import app
 from agent.surfaces.web.pages import markdown
 from hachi.testing import AnsweringModel, tool_call
@@ -367,12 +368,14 @@ async def test_files_are_uploaded(ana, pet):
 
 
 async def test_a_person_has_nothing_of_theirs_kept_and_takes_it_back(ana, pet):
-    for wanted, told, kept in (
-        ("no", "Nothing of what you say is kept, as you chose", 0),
-        ("yes", "Keep nothing of mine", 2),
+    for wanted, told, button, kept in (
+        ("no", "Nothing of what you say is stored, as you chose", STORE_AGAIN, 0),
+        ("yes", "What is stored already stays", STORE_NOTHING, 2),
     ):
         await ana.post("/keep", data={"kept": wanted})
-        assert told in text_of(await ana.get("/memories"))
+        shown = text_of(await ana.get("/memories"))
+        assert told in shown
+        assert button in shown, "as the bots say it"
         await pet.respond("hello", user="ana")
         assert len(await pet.conversations.messages(user="ana")) == kept
 

@@ -98,9 +98,12 @@ async def test_pictures_are_named_and_what_is_spoken_is_said(reader, attachment,
     [
         (
             file("a.tiff", media_type="image/tiff", size=30_000_000, fetch=NEVER),
-            "image/tiff, I read text, see",
+            "image/tiff is a kind of file that I cannot read. I can read text, see",
         ),
-        (file("md", media_type="", fetch=NEVER), "an unknown kind, I read text, see"),
+        (
+            file("md", media_type="", fetch=NEVER),
+            "this is a kind of file that I cannot read. I can read text, see",
+        ),
         (file(size=MAX_BYTES["text"] + 1, fetch=NEVER), "more than 64 kB"),
         (file("a.png", media_type="image/png", size=20_000_001, fetch=NEVER), "more than 20 MB"),
         (file("a.mp3", media_type="audio/mpeg", size=25_000_001, fetch=NEVER), "more than 25 MB"),

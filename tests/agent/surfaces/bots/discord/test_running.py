@@ -192,12 +192,12 @@ async def test_a_call_that_changes_something_waits_for_its_person_and_runs_once(
     server.script(call, answer("I have asked you."), answer("The clouds are there."))
     await bot.hears(f"<@{BOT}> move the clouds", channel=GENERAL)
     question = next(one for one in platform.posted(GENERAL) if one.buttons)
-    assert question.text == f'<@{ANA}> Run sky\\_move\\_clouds with {{"town": "\\*Lyon\\*"}}?'
+    assert question.text == f"<@{ANA}> Shall I do this?\nMove clouds, with sky\ntown: \\*Lyon\\*"
     assert "somebody else" in (await platform.answered(await platform.press(question, "Yes", by=BEN))).text
     assert clouds() == []
     pressed = [await platform.press(question, "Yes") for _ in range(2)]
     assert {(await platform.answered(one)).text for one in pressed} == {
-        "Running sky\\_move\\_clouds. I will tell you the result.",
+        "I am doing it: Move clouds. I will tell you the result.",
         "That is answered already, has timed out, or is for somebody else to answer.",
     }
     await platform.until(lambda: "The clouds are there." in platform.posted(GENERAL)[-1].text)

@@ -181,10 +181,14 @@ async def test_a_call_that_changes_something_waits_for_its_person_and_runs_once(
     call = Call("sky_move_clouds", {"town": "<!channel>"})
     server.script(call, answer("I have asked you."), answer("The clouds are there."))
     await bot.hears(*slack.mentions("UANA", "move the clouds", channel="C1", ts="1.5"))
-    question = next(one for one in slack.in_channel("C1", thread="1.5") if "Run sky" in one.text)
-    assert question.text == 'Run sky_move_clouds with {"town": "&lt;!channel&gt;"}?'
+    question = next(one for one in slack.in_channel("C1", thread="1.5") if "Shall I" in one.text)
+    assert question.text == "Shall I do this?\nMove clouds, with sky\ntown: &lt;!channel&gt;"
     yes, _ = buttons_of(question.blocks)
-    for user, told in (("UBEN", "for somebody else"), ("UANA", "Running sky"), ("UANA", "That is answered")):
+    for user, told in (
+        ("UBEN", "for somebody else"),
+        ("UANA", "doing it: Move clouds"),
+        ("UANA", "That is answered"),
+    ):
         await slack.deliver(slack.pressed(yes, user=user, channel="C1"))
         await slack.until(lambda told=told: slack.responses and told in slack.responses[-1]["text"])
         assert len(clouds()) <= (user == "UANA")

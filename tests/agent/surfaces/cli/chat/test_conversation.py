@@ -158,7 +158,8 @@ async def test_the_next_line_says_whether_calls_run_that_change_something(
     object.__setattr__(pet, "calls", SimpleNamespace(run=run))
     talk = Conversation(pet, "ana", "dm", turn)
     await talk.take("move the clouds")
-    assert 'Run sky_move with {"a": 1}? Say y or n with the next line.\n' in capsys.readouterr().out
+    asked = "Move, with sky\na: 1\nShall I do this? Say y or n with the next line.\n"
+    assert asked in capsys.readouterr().out
     await talk.take(line)
     assert (len(ran), capsys.readouterr().out) == (runs, shown)
     await talk.take("y")

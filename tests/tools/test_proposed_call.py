@@ -1,0 +1,38 @@
+"""A person reads in words what a call would do, with all of its arguments."""
+
+import json
+from typing import Any
+
+import pytest
+
+from memory.audience import PRIVATE
+from tools.proposed_call import ProposedCall
+
+
+def call(arguments: dict[str, Any], **other: str) -> ProposedCall:
+    return ProposedCall("sky", "move", "sky_move", json.dumps(arguments), "ana", PRIVATE, "1", **other)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        ({}, ""),
+        (
+            {"to_town": "Lyon", "fast": True, "at": None, "km": 4.5},
+            "to town: Lyon\nfast: yes\nat: –\nkm: 4.5",
+        ),
+        (
+            {"towns": ["Lyon", "Nice"], "by": {"who": "Ana", "ok": False}},
+            "towns: Lyon, Nice\nby: (who: Ana; ok: no)",
+        ),
+        ({"text": "one\ntwo: 3"}, "text: one\n    two: 3"),
+        ({"a\nb": "é"}, "a b: é"),
+    ],
+)
+def test_arguments_are_lines_of_words(arguments: dict[str, Any], shown: str) -> None:
+    told = call(arguments, title="Move clouds", purpose="Change the weather").in_words()
+    assert told == "\n".join(filter(None, ("Move clouds, with sky: Change the weather", shown)))
+
+
+def test_a_call_of_before_is_named_by_its_tool() -> None:
+    assert call({"a": 1}).in_words() == "Move, with sky\na: 1"
