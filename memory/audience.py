@@ -18,6 +18,11 @@ def user_key(user: str) -> str:
     return f"user:{user}"
 
 
+def platform_of(user: str) -> str:
+    """Return the platform that an account's id names: Discord for ``discord:1``; "" for ids without one."""
+    return user.partition(":")[0].capitalize() if ":" in user else ""
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """A place where people talk: its names, outermost first. Empty means a private conversation."""
@@ -76,6 +81,16 @@ class Audience:
     besides: Mapping[str, str] = field(default_factory=dict, compare=False)
     """The keys that are not the reader's own, each with a label: their linked accounts, and places that they
     may read in private."""
+
+    @classmethod
+    def labels(cls, accounts: Iterable[str]) -> dict[str, str]:
+        """Return linked accounts as keys to read besides one's own."""
+        return {user_key(one): platform_of(one) or "another account" for one in accounts}
+
+    @property
+    def accounts(self) -> list[str]:
+        """Return the ids of the linked accounts."""
+        return [key.removeprefix("user:") for key in self.besides if key.startswith("user:")]
 
     @classmethod
     def of(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from agent.errors import BadInput
 from agent.services.memories import MemoryService
 from agent.types import TurnRequest
-from agent.types.arguments import Name, ShortText, Text, User, Where, place_of
+from agent.types.arguments import Name, ShortText, ShortTexts, Text, User, Where, place_of
 from agent.types.checks import checks_arguments
 from agent.types.meanings import audience_of, require_consent
 from memory.audience import PRIVATE, Place
@@ -142,6 +142,11 @@ class PeopleService:
     async def accounts(self, *, user: User) -> list[str]:
         """Return the accounts of this person that are linked with this one."""
         return [*await self.parts.links.of(user)]
+
+    async def account_names(self, accounts: ShortTexts) -> dict[str, str]:
+        """Return what people call these accounts, by id: the name on the newest message, and the platform, as
+        in "Ana on Discord"."""
+        return await self.parts.links.names(accounts)
 
     async def link_code(self, *, user: User) -> str:
         """Return a code with which another account can be linked to this one, once, within ten minutes.

@@ -61,7 +61,7 @@ class TurnRequest:
     unkept: bool = False
     """Whether the speaker wants nothing stored: then the request is anonymous and leaves no trace."""
     linked: Mapping[str, str] = field(default_factory=dict)
-    """Owner keys of the speaker's linked accounts, with the accounts' ids; only in private."""
+    """Owner keys of the speaker's linked accounts, each with its platform; only in private."""
     reads: Mapping[str, str] = field(default_factory=dict)
     """Owner keys of the places that the speaker may read in private, with the names of the places."""
 

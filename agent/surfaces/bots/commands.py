@@ -50,8 +50,8 @@ UNDO_OVER = "That can no longer be undone: it is restored already, or deleted fo
 STORED_BEFORE = "What I stored before stays; {prefix}forget-me deletes it."
 IN_PRIVATE = "Use this command in our direct messages: what it is about is private."
 LINKING = (
-    "there, use the same command with this code, in our direct messages, within ten minutes. Show it to "
-    "nobody: in private each account can then read what I remember of the other."
+    "there, in our direct messages and within ten minutes, use /link {code} on Discord, /hachi-link {code} on "
+    "Slack. Show it to nobody: in private each account can then read what I remember of the other."
 )
 MAX_CODE = 20
 NOT_ALLOWED = "Only people who manage this channel can set that."
@@ -221,13 +221,16 @@ class Commands:
         audience = Audience.of(asker.user, asker.place)
         accounts = await self._accounts(asker)
         others = {memory.user_id for memory in memories} - {asker.user, *accounts}
-        names = await self._pet.components.transcript.speakers.names(others, audience)
-        names |= {account: account for account in accounts}
+        names = await self._pet.components.transcript.speakers.names(others, audience) | accounts
         return tuple(memory_item(one, asker, names.get(one.user_id, ""), accounts) for one in memories)
 
-    async def _accounts(self, asker: Asker) -> list[str]:
-        """Return the linked accounts of the asker, which count in private."""
-        return await self._pet.people.accounts(user=asker.user) if asker.place.private else []
+    async def _accounts(self, asker: Asker) -> dict[str, str]:
+        """Return the linked accounts of the asker, which count in private, with what people call them."""
+        linked = await self._pet.people.accounts(user=asker.user) if asker.place.private else []
+        return await self._pet.people.account_names(linked)
+
+    async def _named(self, accounts: Sequence[str]) -> str:
+        return ", ".join((await self._pet.people.account_names(accounts)).values())
 
     async def _remember(self, asker: Asker, content: str) -> Answer:
         if not content:
@@ -291,14 +294,14 @@ class Commands:
         return Answer(
             "This deletes everything I store about you, everywhere: memories, messages, summaries, tasks and "
             "your profile. It cannot be undone.",
-            (Item(", ".join(others), label="Your linked accounts stay, unless you choose all"),)
+            (Item(await self._named(others), label="Your linked accounts stay, unless you choose all"),)
             * bool(others),
             buttons=(Button("Forget me", "erase", style="danger"), *all_of_them, Button("Keep it", "keep")),
         )
 
     async def _privacy(self, asker: Asker, _: str) -> Answer:
         people = self._pet.people
-        linked = await self._accounts(asker)
+        linked = [*(await self._accounts(asker)).values()]
         return privacy_answer(self._pet.settings, asker, await people.unkept(user=asker.user), linked)
 
     async def _link(self, asker: Asker, code: str) -> Answer:
@@ -306,10 +309,10 @@ class Commands:
         talked into typing a stranger's code, and would let them read everything."""
         if not code:
             code = await self._pet.people.link_code(user=asker.user)
-            return Answer(f"{code} links another account of yours with this one: {LINKING}")
+            return Answer(f"{code} links another account of yours with this one: {LINKING.format(code=code)}")
         other = await self._pet.people.code_is_of(code, user=asker.user)
         return Answer(
-            f"This is the code of {other}. Link it only if that account is yours too: in private it then "
+            f"This is the code of {await self._named([other])}. Link it only if that account is yours too: in private it then "
             "reads, forgets and exports all that I remember of you here, and you all that I remember there. "
             "If somebody gave you this code, do not.",
             buttons=(
@@ -322,12 +325,14 @@ class Commands:
         if not asker.place.private:
             return Answer(IN_PRIVATE)
         linked = await self._pet.people.link(code, user=asker.user)
-        return Answer(f"Linked: {', '.join(linked)}. {asker.prefix}unlink separates them.", replaces=True)
+        return Answer(
+            f"Linked: {await self._named(linked)}. {asker.prefix}unlink separates them.", replaces=True
+        )
 
     async def _unlink(self, asker: Asker, _: str) -> Answer:
         others = await self._pet.people.unlink(user=asker.user)
         return Answer(
-            f"No longer linked with {', '.join(others)}." if others else "This account is not linked."
+            f"No longer linked with {await self._named(others)}." if others else "This account is not linked."
         )
 
     async def _keep(self, wanted: bool, anywhere: bool, asker: Asker, _: str) -> Answer:
@@ -384,7 +389,7 @@ class Commands:
         last = next((trace for trace in found if trace.place == place and trace.said), None)
         if last is None:
             return Answer("I have no trace of a message of yours here.")
-        if await traces.shows_others(last, await self._accounts(asker)):
+        if await traces.shows_others(last, [*await self._accounts(asker)]):
             return Answer("That trace holds messages of others from elsewhere. Whoever runs me can show it.")
         return trace_answer(await traces.get(last.id, now), last.short)
 

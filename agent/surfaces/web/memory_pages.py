@@ -56,7 +56,7 @@ async def overview(here: Here) -> Response:
         ],
         next=found.next,
         tellers=await pet.components.transcript.speakers.names({one.user_id for one in found}, readers)
-        | {account: account for account in await pet.people.accounts(user=user)},
+        | await pet.people.account_names(await pet.people.accounts(user=user)),
         said=[hit for hit in hits if not hit.memory],
         profile=[(name, value) for name, value in (*known.profile, *known.preferences) if value],
         summary=known.memory_summary,

@@ -59,7 +59,7 @@ async def test_each_finds_and_lists_what_the_other_told_until_they_are_parted(
     assert await known(pet, SLACK, place=GENERAL) == set(), "never in a place"
     model.answers = [tool_call("search_memories", query="what did I say of my boat?"), "It is called Gull."]
     await pet.respond("How is my boat called?", user=SLACK, settle=True)
-    assert f"Ana (in discord 1): Note that {BOAT}" in model.shown()
+    assert f"Ana (in Discord): Note that {BOAT}" in model.shown()
     await pet.people.unlink(user=DISCORD)
     assert (await known(pet, DISCORD), await known(pet, SLACK)) == ({BOAT}, {KITE})
     model.answers = [tool_call("search_memories", query="what did I say of my boat?"), "I do not know."]

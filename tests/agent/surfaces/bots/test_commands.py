@@ -268,24 +268,27 @@ async def test_a_person_lets_it_ask_how_things_went_sees_what_is_planned_and_why
 async def test_a_code_links_two_accounts_once_its_account_was_confirmed(
     pet: Companion, commands: Commands
 ) -> None:
+    await pet.respond("Hello", user=ANA, author="Ana")
     await pet.remember("Ana's boat is called Gull", user=ANA)
     phone = Asker("other:7", prefix="/hachi-")
     given = await commands.run("link", PRIVATELY)
     code = given.text.split()[0]
+    assert f"/link {code} on Discord, /hachi-link {code} on Slack" in given.text
     asked = await commands.run("link", phone, code.lower())
-    assert f"the code of {ANA}" in asked.text
+    assert "the code of Ana on Chat. " in asked.text
     assert "do not" in asked.text
     assert await pet.people.accounts(user=ANA) == [], "nothing is linked before it is confirmed"
     linked = await press(commands, phone, asked, "It is mine: link them")
-    assert linked.text == f"Linked: {ANA}. /hachi-unlink separates them."
+    assert linked.text == "Linked: Ana on Chat. /hachi-unlink separates them."
     listed = await commands.run("memories", phone)
     assert texts(listed) == ["Ana's boat is called Gull"]
-    assert listed.items[0].note[0] == f"{ANA}, ", "whose it is"
-    assert "Linked accounts" in {item.label for item in (await commands.run("privacy", phone)).items}
+    assert listed.items[0].note[0] == "Ana on Chat, ", "whose it is"
+    private = {item.label: item.text for item in (await commands.run("privacy", phone)).items}
+    assert private["Linked accounts"] == "Ana on Chat; /hachi-unlink separates them."
     gone = await forget(commands, phone, listed)
     assert gone.text.startswith("Forgotten: Ana's boat")
     assert await pet.memories.list(user=ANA) == []
-    assert (await commands.run("unlink", PRIVATELY)).text == "No longer linked with other:7."
+    assert (await commands.run("unlink", PRIVATELY)).text == "No longer linked with an account on Other."
     assert (await commands.run("unlink", PRIVATELY)).text == "This account is not linked."
     assert "wrong, used or older" in (await commands.run("link", phone, code)).text
 
@@ -310,7 +313,7 @@ async def test_forget_me_asks_for_one_account_or_all(pet: Companion, commands: C
     await commands.press(PRIVATELY, "link", await pet.people.link_code(user=BEN))
     asked = await commands.run("forget-me", PRIVATELY)
     assert (asked.items[0].text, [button.label for button in asked.buttons]) == (
-        BEN,
+        "an account on Chat",
         ["Forget me", "Forget all my accounts", "Keep it"],
     )
     assert "is deleted" in (await press(commands, PRIVATELY, asked, "Forget all my accounts")).text
