@@ -11,6 +11,8 @@ from types import MappingProxyType
 from urllib.parse import quote, unquote
 
 GLOBAL = "global"
+PLATFORMS = {"discord": "Discord", "slack": "Slack"}
+"""Chat platforms, whose places have ids for names."""
 NOTHING_BESIDES: Mapping[str, str] = MappingProxyType({})
 
 
@@ -28,6 +30,8 @@ class Place:
     """A place where people talk: its names, outermost first. Empty means a private conversation."""
 
     path: tuple[str, ...] = ()
+    name: str = field(default="", compare=False)
+    """What people call it, where the path has only ids."""
 
     @classmethod
     def parse(cls, text: str | None) -> "Place":
@@ -41,6 +45,12 @@ class Place:
     @property
     def private(self) -> bool:
         return not self.path
+
+    @property
+    def label(self) -> str:
+        """Return what to call it in a sentence: on chat platforms, whose places have ids, never those."""
+        platform = PLATFORMS.get(self.path[0]) if self.path else None
+        return self.name or (f"a channel on {platform}" if platform else str(self))
 
     @property
     def key(self) -> str:

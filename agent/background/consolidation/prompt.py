@@ -16,6 +16,7 @@ from agent.turn.context.user_snippet import (
     serialize_user_context_snippet,
 )
 from agent.types.budget import Budget
+from memory.audience import Place
 from memory.records import Memory
 from memory.text.quoting import joined, numbered, speaker
 from memory.text.short_ids import SHORT_ID
@@ -114,7 +115,7 @@ def _facts(reading: ConsolidationInput, facts: Sequence[Memory], budget: Budget)
     the place of those from elsewhere."""
     names = {person.user: person.name for person in reading.people}
     if reading.place.private:
-        notes = {fact.id: fact.place for fact in facts if fact.place != str(reading.place)}
+        notes = {fact.id: Place.parse(fact.place).label for fact in facts if fact.place != str(reading.place)}
     else:
         notes = {fact.id: speaker(names.get(fact.user_id, fact.user_id)) for fact in facts}
     return _that_fit(fact_lines(facts, reading.zone, reading.now, notes), budget)

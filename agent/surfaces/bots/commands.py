@@ -50,8 +50,8 @@ UNDO_OVER = "That can no longer be undone: it is restored already, or deleted fo
 STORED_BEFORE = "What I stored before stays; {prefix}forget-me deletes it."
 IN_PRIVATE = "Use this command in our direct messages: what it is about is private."
 LINKING = (
-    "there, in our direct messages and within ten minutes, use /link {code} on Discord, /hachi-link {code} on "
-    "Slack. Show it to nobody: in private each account can then read what I remember of the other."
+    "there, in our direct messages and within ten minutes, use /link {code} on Discord, /hachi-link {code} "
+    "on Slack. Show it to nobody: in private each account can then read what I remember of the other."
 )
 MAX_CODE = 20
 NOT_ALLOWED = "Only people who manage this channel can set that."
@@ -312,9 +312,9 @@ class Commands:
             return Answer(f"{code} links another account of yours with this one: {LINKING.format(code=code)}")
         other = await self._pet.people.code_is_of(code, user=asker.user)
         return Answer(
-            f"This is the code of {await self._named([other])}. Link it only if that account is yours too: in private it then "
-            "reads, forgets and exports all that I remember of you here, and you all that I remember there. "
-            "If somebody gave you this code, do not.",
+            f"This is the code of {await self._named([other])}. Link it only if that account is "
+            "yours too: in private it then reads, forgets and exports all that I remember of you here, and "
+            "you all that I remember there. If somebody gave you this code, do not.",
             buttons=(
                 Button("It is mine: link them", "link", code[:MAX_CODE], "danger"),
                 Button("No", "keep"),

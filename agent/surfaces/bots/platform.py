@@ -125,6 +125,8 @@ class Content:
     text: str
     """With the names of people instead of their ids."""
     attachments: Sequence[Attachment] = ()
+    place: str = ""
+    """What the place is called."""
     zone: str | None = None
     """The author's time zone, if the platform tells it: an IANA name."""
     replies_to: "NearbyMessage | None" = None

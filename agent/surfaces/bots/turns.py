@@ -271,7 +271,7 @@ class Turns:
         async with self.pet.stream(
             reading.text,
             user=message.user,
-            place=message.place,
+            place=replace(message.place, name=contents[-1].place),
             conversation=message.conversation,
             author=contents[-1].author,
             origins=origins,

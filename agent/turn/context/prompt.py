@@ -212,7 +212,7 @@ def _documents_that_fit(knowledge: str, budget: Budget) -> str:
 
 
 def _setting(context: PromptContext) -> str:
-    shared = f"{line(str(context.place))}, where others read along"
+    shared = f"{line(context.place.label)}, where others read along"
     where = "a private conversation" if context.place.private else shared
     reminders = SENT if context.reminders else NOT_SENT
     here = _here_lately(context)

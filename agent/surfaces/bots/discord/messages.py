@@ -213,6 +213,7 @@ class Reader:
             await self._name(source.author, guild),
             text or ("" if source.attachments else f"@{me.name}"),
             _files_of(source),
+            _called(source.channel),
             replies_to=self._line(replied) if isinstance(replied, discord.Message) else None,
         )
 
@@ -284,6 +285,15 @@ class Reader:
             return None
         message = as_message(where, event)
         return incoming(message, place, self._me) if is_from_person(message) else None
+
+
+def _called(channel: Any) -> str:
+    """Return what a channel or thread of a server is called; empty for others."""
+    if (guild := getattr(channel, "guild", None)) is None:
+        return ""
+    parent = getattr(channel, "parent", None)
+    names = [channel.name, f"#{parent.name}"] if parent else [f"#{channel.name}"]
+    return " in ".join(display_name(name, "a channel") for name in (*names, guild.name))
 
 
 def _files_of(message: Any) -> list[Attachment]:

@@ -188,7 +188,9 @@ class Reader:
         author = await self._people.get(source.user)
         name = author.name if author else source.user
         called = f"@{await self.name(source.bot)}" if not (text or attached) else ""
-        return Content(name, text or called, attached, author.zone if author else None)
+        channel = None if message.place.private else await self._others.get(source.channel)
+        place = channel and f"#{display_name(channel, 'a channel')}"
+        return Content(name, text or called, attached, place or "", author.zone if author else None)
 
     async def files_of(self, line: NearbyMessage) -> list[Attachment]:
         files = _files_of(line.source)

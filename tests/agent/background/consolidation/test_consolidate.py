@@ -716,17 +716,22 @@ async def test_a_process_that_was_stopped_while_it_consolidated_writes_nothing_m
 SECRET, NEWS = "Ana wants nobody to know that she is pregnant", "Ana is pregnant and told everybody"
 
 
-async def test_what_is_told_in_public_later_ends_the_older_secret_in_the_next_private_talk(open_pet, clock):
+@pytest.mark.parametrize(
+    ("place", "label"), [("acme/general", "acme/general"), ("discord/20/30", "a channel on Discord")]
+)
+async def test_what_is_told_in_public_later_ends_the_older_secret_in_the_next_private_talk(
+    open_pet, clock, place, label
+):
     model = consolidator()
     pet = await open_pet(given=AnsweringModel(), consolidating=model)
     await pet.remember(SECRET, user="ana", importance=0.9)
     await talk(pet, "good morning")
     clock.advance(days=1)
-    await pet.remember(NEWS, user="ana", place="acme/general", importance=0.9)
+    await pet.remember(NEWS, user="ana", place=place, importance=0.9)
     model.answers = [rules("replaces", NEWS, SECRET)]
     await talk(pet, "The weather is fine")
 
-    assert f"[FACT] {NEWS} (acme/general, " in model.asked[-1]
+    assert f"[FACT] {NEWS} ({label}, " in model.asked[-1]
     assert [fact.content for fact in await pet.memories.list(user="ana")] == [NEWS]
 
 

@@ -289,6 +289,11 @@ def test_sections_about_nothing_are_left_out():
     assert "outweighs any document" in read("assistant")
 
 
+@pytest.mark.parametrize(("name", "shown"), [("#general", "#general"), ("", "a channel on Discord")])
+def test_a_place_that_has_ids_for_names_is_called_as_people_call_it(name: str, shown: str):
+    assert f"\nWhere: {shown}, where others" in before(place=Place(("discord", "20", "30"), name))
+
+
 def test_a_persona_of_ones_own_stands_in_place_of_the_pet_and_is_taken_as_it_is():
     shown, usual, blank = (
         build_messages_for_model(context(persona=persona))[0]["content"]

@@ -46,6 +46,7 @@ async def test_direct_messages_and_mentions_are_answered_and_a_reply_pings_nobod
     assert int(reply.body["message_reference"]["message_id"]) == sent
     assert reply.body["message_reference"]["fail_if_not_exists"] is False
     assert server.asked[0].conversation[-1] == ("user", "Ana: hello")
+    assert "\nWhere: #general in A server, where others" in server.asked[0].context
     stored = {(row["place"], row["user_id"]) for row in rows("SELECT place, user_id FROM messages")}
     assert stored == {(f"place:discord/{GUILD}/{GENERAL}", f"discord:{ANA}")}
     await bot.hears("hello", channel=DM)

@@ -55,6 +55,7 @@ async def test_a_mention_in_a_channel_is_answered_in_a_thread_that_goes_on_witho
     [message] = slack.in_channel(GENERAL)
     assert (message.text, message.thread) == ("Tea is ready.", "1.5")
     assert slack.statuses == [(GENERAL, "1.5", "processing"), (GENERAL, "1.5", "active")]
+    assert "\nWhere: #general, where others" in server.asked[0].context
     again = await go_online()
     slack.limited = {"conversations.replies"}  # the look-up of the thread waits
     await again.hears(slack.says("UBEN", "with milk", channel=GENERAL, thread_ts="1.5"))
