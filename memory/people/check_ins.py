@@ -3,6 +3,8 @@
 A planned check-in is a job: its payload has the words, the time after which it can be asked, and the ids of
 the messages that it rests on. What became of those is looked up whenever it is read. Whoever takes a check-in
 deletes its job in the transaction that counts it, so a killed process asks nothing twice.
+
+Linked accounts are one person: what is planned on one is known on the others, and asks are counted together.
 """
 
 from collections.abc import Collection, Sequence
@@ -25,7 +27,7 @@ from memory.sql.jobs.job import CHECK_IN, Job
 from memory.sql.jobs.queue import JobQueue
 from memory.sql.jobs.statements import claimable
 from memory.sql.memories.replacements import still_replaces
-from memory.sql.messages.message_rows import heard_by, is_visible
+from memory.sql.messages.message_rows import heard_by, is_visible, missing
 from memory.sql.rests_on import stated_in
 from memory.sql.tables import check_ins, memory_owners, messages, replacements, work
 
@@ -100,14 +102,15 @@ class CheckIns:
         async with self.database.write(lock=[_lock(user)]) as connection:
             await connection.execute(put.on_conflict_do_update(index_elements=["user_id"], set_=values))
             if not wanted:
-                await connection.execute(delete(work).where(_planned_of(user)))
+                await connection.execute(delete(work).where(_planned_of([user])))
 
     async def planned(self, user: str, zone: tzinfo, now: datetime) -> list[CheckIn]:
-        """Return the planned check-ins whose messages still hold, the next first."""
-        query = select(work).where(_planned_of(user)).order_by(work.c.due_at, work.c.seq)
+        """Return the person's planned check-ins whose messages still hold, the next first."""
         async with self.database.read() as connection:
-            found = [_check_in(row, row.due_at) for row in await connection.execute(query)]
-            held = [one for one in found if await _holds(connection, user, one, now)]
+            planned = _planned_of(await _accounts(connection, user))
+            rows = await connection.execute(select(work).where(planned).order_by(work.c.due_at, work.c.seq))
+            found = [(row.user_id, _check_in(row, row.due_at)) for row in rows]
+            held = [one for account, one in found if await _holds(connection, account, one, now)]
         return [replace(one, due=self.hours.next(max(one.after, one.due), zone)) for one in held]
 
     async def due(self, prefixes: Collection[str], now: datetime) -> list[str]:
@@ -120,20 +123,23 @@ class CheckIns:
         """Take a due check-in: return it, with its job gone and counted as asked; or when to look again; or
         None where it is not to be asked any more."""
         user, one = job.user_id, _check_in(job, now)
-        async with self.database.write(lock=[_lock(user)]) as connection:
-            found = select(check_ins).where(check_ins.c.user_id == user, check_ins.c.since.is_not(None))
-            row = (await connection.execute(found.with_for_update())).first()
-            if row is None or not await _holds(connection, user, one, now):
+        async with self.database.read() as connection:
+            accounts = await _accounts(connection, user)
+        async with self.database.write(lock=map(_lock, accounts)) as connection:
+            found = select(check_ins).where(check_ins.c.user_id.in_(accounts)).with_for_update()
+            rows = {row.user_id: row for row in await connection.execute(found)}
+            row = rows.get(user)
+            if row is None or row.since is None or not await _holds(connection, user, one, now):
                 return None
-            silent = row.asked_at is not None and not await connection.scalar(
-                select(_has_written(user, row.asked_at))
-            )
-            if silent and row.unanswered >= MOST_UNANSWERED:
+            asked = [other for other in rows.values() if other.asked_at]
+            last = max(asked, key=lambda other: other.asked_at, default=None)
+            silent = last and not await connection.scalar(select(_has_written(user, last.asked_at)))
+            if last and silent and last.unanswered >= MOST_UNANSWERED:
                 return None
-            earliest = max(now, row.asked_at + APART) if row.asked_at else now
+            earliest = max(now, last.asked_at + APART) if last else now
             if (due := self.hours.next(earliest, zone)) > now:
                 return due
-            counted = {"asked_at": now, "unanswered": row.unanswered + 1 if silent else 1}
+            counted = {"asked_at": now, "unanswered": last.unanswered + 1 if last and silent else 1}
             await connection.execute(update(check_ins).where(check_ins.c.user_id == user).values(**counted))
             await connection.execute(delete(work).where(work.c.id == job.id))
             Database.after_commit(connection, lift_fence)
@@ -166,16 +172,19 @@ async def plan(
     now: datetime,
 ) -> None:
     """Plan a check-in `about` something after this time, in the caller's transaction; none if that is long
-    past or too far off, or too many are planned."""
-    planned = await connection.scalar(select(func.count()).where(_planned_of(user)))
-    if now - TOO_LATE < after < now + FARTHEST and (planned or 0) < MOST_PLANNED:
-        one = CheckIn("", about, after, after, tuple(message_ids), conversation)
+    past or too far off, or too many are planned. It rests on those of the messages that this account has."""
+    planned = await connection.scalar(select(func.count()).where(_planned_of([user])))
+    others = await missing(connection, message_ids, user_key(user))
+    mine = tuple(id for id in message_ids if id not in others)
+    if mine and now - TOO_LATE < after < now + FARTHEST and (planned or 0) < MOST_PLANNED:
+        one = CheckIn("", about, after, after, mine, conversation)
         await JobQueue.add(connection, CHECK_IN, user, one.payload, now, due=after)
 
 
 async def drop(connection: AsyncConnection, user: str, id: str) -> int:
     """Delete a planned check-in of the person, in the caller's transaction. Returns how many that were."""
-    return (await connection.execute(delete(work).where(_planned_of(user), work.c.id == id))).rowcount
+    planned = _planned_of(await _accounts(connection, user))
+    return (await connection.execute(delete(work).where(planned, work.c.id == id))).rowcount
 
 
 def is_wanted_by(user: ColumnElement[str]) -> ColumnElement[bool]:
@@ -183,8 +192,13 @@ def is_wanted_by(user: ColumnElement[str]) -> ColumnElement[bool]:
     return exists().where(check_ins.c.user_id == user, check_ins.c.since.is_not(None))
 
 
-def _planned_of(user: str) -> ColumnElement[bool]:
-    return and_(work.c.kind == CHECK_IN, work.c.user_id == user)
+async def _accounts(connection: AsyncConnection, user: str) -> list[str]:
+    """Return this account and the linked ones."""
+    return [user, *await connection.scalars(LINKED, {"user": user})]
+
+
+def _planned_of(accounts: Collection[str]) -> ColumnElement[bool]:
+    return and_(work.c.kind == CHECK_IN, work.c.user_id.in_(accounts))
 
 
 def _lock(user: str) -> str:

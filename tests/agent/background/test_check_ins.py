@@ -304,6 +304,44 @@ async def test_a_sender_for_one_whole_id_gets_nothing_of_longer_ids(world):
     assert (len(here.messenger.sent), other.sent) == (1, [])
 
 
+SLACK = "slack:T:U"
+
+
+async def link(here: World) -> None:
+    """Ana's account on Slack is linked, and wants check-ins too."""
+    here.pet.check_ins.register("slack:", here.messenger)
+    await here.pet.check_ins.want(True, user=SLACK)
+    await here.pet.people.link(await here.pet.people.link_code(user=ANA), user=SLACK)
+
+
+async def test_linked_accounts_are_one_person_who_is_asked_about_a_thing_once(world, stored_in):
+    here = await world(**stored_in)
+    await link(here)
+    await here.pet.respond("My exam is on Monday, you know", user=SLACK, author="Ana")
+    await here.pet.settle()
+    assert "her exam" in here.consolidator.asked[-1], "so that it is not planned again"
+    [one] = await here.pet.check_ins.list(user=SLACK)
+    here.consolidator.answers.append(planned("", "2026-11-24T18:00", id=one.id[:8]))
+    await here.pet.respond("It was moved to Tuesday", user=SLACK, author="Ana")
+    await here.pet.settle()
+    assert await here.planned() == ["her exam"]
+    assert await here.asks(HOW, at=EVENING) == 0
+    assert await here.asks(HOW, at=EVENING.replace(day=24)) == 1
+    assert [sent.user for sent in here.messenger.sent] == [SLACK], "where the new time was told"
+
+
+async def test_linked_accounts_are_asked_once_a_day_and_no_third_time_without_an_answer(world, stored_in):
+    here = await world(**stored_in)
+    await link(here)
+    for day, user in ((23, SLACK), (25, SLACK), (25, ANA)):
+        here.consolidator.answers.append(planned(f"thing {day} {user}", f"2026-11-{day}T18:00"))
+        await here.pet.respond(f"Thing {day}", user=user, author="Ana")
+        await here.pet.settle()
+    sent = [await here.asks(HOW, HOW, HOW, at=EVENING.replace(day=day)) for day in (23, 24, 25)]
+    assert sent == [1, 1, 0]
+    assert {one.user for one in here.messenger.sent} == {ANA, SLACK}
+
+
 async def test_it_is_the_persons_cost_and_waits_where_they_have_none_left(world, rows):
     here = await world(consolidate_per_day=2)
     here.clock.now = EVENING
