@@ -25,6 +25,7 @@ from agent.surfaces.bots.attachments.read import (
     MAX_PICTURES,
     AttachmentReader,
     Read,
+    as_stored,
     joined,
     together,
 )
@@ -218,25 +219,26 @@ class Turns:
 
     async def read(self, burst: Sequence[IncomingMessage], sent: Sent | None) -> Reading:
         """Return the content of the messages. If they are stored (`sent`) and were not edited, no recording
-        is transcribed again, and no file fetched once there is a reply. If a file that was read can no longer
-        be, the stored text stays."""
+        is transcribed again, and no file fetched once there is a reply. Of a file that was read and can no
+        longer be, the stored content stays."""
         contents = [await self.platform.read(part) for part in burst]
         stored = without_description(sent.message.text) if sent else ""
         others = {one.origin for one in burst} ^ {*(sent.origins if sent else ())}
         edited = bool(others) or any(one.version for one in burst)
-        reads, sees = list[Read](), await self._sees()
+        reads, sees, rest = list[Read](), await self._sees(), stored
         for one in contents:
             files, left = one.attachments, MAX_PICTURES - sum(len(read.pictures) for read in reads)
             if sent and not edited:
                 files = [file for file in files if file.kind == "picture" and not sent.reply]
-            reads.append(await self.files.read(files, sees=sees, pictures=left))
+            read = await self.files.read(files, sees=sees, pictures=left)
+            if edited:
+                read, rest = as_stored(read, files, rest)
+            reads.append(read)
         files_read = together(reads)
         if sent and not edited:
             return Reading(contents, stored, files_read, unchanged=True)
         text = joined((one.text, read.places) for one, read in zip(contents, reads, strict=True))
-        lost = any(place not in stored for place, _ in files_read.faults)
-        same = sent is not None and (lost or text == stored)
-        return Reading(contents, stored if same else text, files_read, same)
+        return Reading(contents, text, files_read, sent is not None and text == stored)
 
     async def _sees(self) -> bool:
         """Return whether a model that may answer is shown pictures."""

@@ -1,5 +1,6 @@
 """A file attached to a message, and how its place in the message's text reads."""
 
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -74,6 +75,13 @@ class Attachment:
             return f"[{self.label}; not read: {fault}]"
         ends = f"\n{content}\n[end of {display_name(self.name, 'without a name')}]"
         return f"[{self.label}]{ends if self.kind == 'text' else ''}"
+
+    def find_in(self, text: str) -> re.Match[str] | None:
+        """Find its place, with its content, in the text of a message that is stored."""
+        if self.kind == "recording":
+            return re.search(rf"\({re.escape(self.label)}(?:, \d+:\d\d)?\) [^\n]+", text)
+        around = map(re.escape, self.shown("\0").split("\0"))
+        return re.search(".*?".join(around), text, re.DOTALL)
 
 
 def text_with(text: str, places: Sequence[str]) -> str:

@@ -110,6 +110,18 @@ def _unread(attachment: Attachment, reason: str) -> Read:
     return Read((place,), (), ((place, f"{what}: {reason}."),))
 
 
+def as_stored(read: Read, attachments: Sequence[Attachment], stored: str) -> tuple[Read, str]:
+    """Put in place of what cannot be read any more what was read of it before, by the `stored` text of the
+    message. Also returns the rest of that text."""
+    places, unread = list[str](), {place for place, _ in read.faults}
+    for attachment, place in zip(attachments, read.places, strict=True):
+        found = attachment.find_in(stored) if place in unread else None
+        places.append(found[0] if found else place)
+        stored = stored.partition(places[-1])[2] or stored
+    faults = tuple(fault for fault in read.faults if fault[0] in places)
+    return Read(tuple(places), read.pictures, faults), stored
+
+
 def together(reads: Iterable[Read]) -> Read:
     """Return what all of these hold."""
     parts = [(one.places, one.pictures, one.faults) for one in reads]

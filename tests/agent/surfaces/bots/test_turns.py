@@ -123,8 +123,29 @@ async def test_what_is_delivered_again_is_not_fetched_again(chat, server, rows, 
     chat.conversations.show(replace(chat.message("", *files), job="job"))
     await chat.conversations.settle()
     assert (rows(LEFT), sorted(chat.fetched), len(server.asked)) == (before, fetched, 1)
+    server.script(answer("She does."))
     await chat.edits("Well?", *files)
-    assert (rows(LEFT), len(server.asked)) == (before, 1), "what cannot be heard any more stays"
+    assert "Well?" in server.asked[-1].conversation[-1][1], (
+        "an edit counts, and what cannot be heard any more stays"
+    )
+    assert "(spoken, 0:12) I feed her" in rows(LEFT)[0]["text"]
+
+
+@pytest.mark.parametrize("late", [False, True])
+async def test_an_edit_is_stored_and_what_a_file_held_stays_where_it_cannot_be_read_any_more(
+    chat, server, rows, clock, late
+) -> None:
+    notes = [chat.file("a.txt", text, "text/plain") for text in (b"one\n\ntwo", b"three")]
+    server.script(answer("I see."), answer("I see again."))
+    await chat.hears("Read this", *notes, chat.voice(b"aloud"), chat.file("b.bin", b"", "x/y"))
+    kept = rows(LEFT)[0]["text"].removeprefix("Read this")
+    assert ("one\n\ntwo" in kept, "three" in kept, "aloud" in kept, "b.bin; not read" in kept) == (True,) * 4
+    gone = [replace(one, fetch=chat.file("", b"bomb", "image/png").fetch, size=10**9) for one in notes]
+    chat.conversations._turns.files = AttachmentReader(None)
+    clock.advance(minutes=20 * late)
+    await chat.edits("Read that", gone[0], notes[1], chat.voice(b"away"), chat.file("b.bin", b"", "x/y"))
+    assert rows(LEFT)[0]["text"] == f"Read that{kept}"
+    assert len(server.asked) == 1 + (not late)
 
 
 async def test_spoken_words_are_the_message(chat, server, rows) -> None:
