@@ -289,7 +289,8 @@ class Reader:
 
 def _called(channel: Any) -> str:
     """Return what a channel or thread of a server is called; empty for others."""
-    if (guild := getattr(channel, "guild", None)) is None:
+    guild = getattr(channel, "guild", None)
+    if guild is None or isinstance(channel, discord.PartialMessageable):
         return ""
     parent = getattr(channel, "parent", None)
     names = [channel.name, f"#{parent.name}"] if parent else [f"#{channel.name}"]

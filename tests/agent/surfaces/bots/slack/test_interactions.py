@@ -42,7 +42,7 @@ async def test_every_command_is_answered(ask: Any, slack: SlackServer) -> None:
         plain = await ask(slack.command(f"/{command.name}", user="UANA"))
         prefixed = await ask(slack.command(f"/hachi-{command.name}", user="UANA"))
         texts = [re.sub(CODE, "CODE", answer["text"]) for answer in (plain, prefixed)]
-        assert re.sub(rf"/(?={NAMES})", "/hachi-", texts[0]) == texts[1]
+        assert re.sub(rf"/(?={NAMES})(?!link CODE on Discord)", "/hachi-", texts[0]) == texts[1]
 
 
 async def test_memories_are_listed_with_buttons_to_forget_them(ask, slack, pet) -> None:
