@@ -11,18 +11,11 @@ from types import MappingProxyType
 from urllib.parse import quote, unquote
 
 GLOBAL = "global"
-PLATFORMS = {"discord": "Discord", "slack": "Slack"}
-"""Chat platforms, whose places have ids for names."""
 NOTHING_BESIDES: Mapping[str, str] = MappingProxyType({})
 
 
 def user_key(user: str) -> str:
     return f"user:{user}"
-
-
-def platform_of(user: str) -> str:
-    """Return the platform that an account's id names: Discord for ``discord:1``; "" for ids without one."""
-    return user.partition(":")[0].capitalize() if ":" in user else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +38,6 @@ class Place:
     @property
     def private(self) -> bool:
         return not self.path
-
-    @property
-    def label(self) -> str:
-        """Return what to call it in a sentence: on chat platforms, whose places have ids, never those."""
-        platform = PLATFORMS.get(self.path[0]) if self.path else None
-        return self.name or (f"a channel on {platform}" if platform else str(self))
 
     @property
     def key(self) -> str:
@@ -91,16 +78,6 @@ class Audience:
     besides: Mapping[str, str] = field(default_factory=dict, compare=False)
     """The keys that are not the reader's own, each with a label: their linked accounts, and places that they
     may read in private."""
-
-    @classmethod
-    def labels(cls, accounts: Iterable[str]) -> dict[str, str]:
-        """Return linked accounts as keys to read besides one's own."""
-        return {user_key(one): platform_of(one) or "another account" for one in accounts}
-
-    @property
-    def accounts(self) -> list[str]:
-        """Return the ids of the linked accounts."""
-        return [key.removeprefix("user:") for key in self.besides if key.startswith("user:")]
 
     @classmethod
     def of(

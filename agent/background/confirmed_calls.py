@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, delete, select, update
 
 from agent.types import Occasion, Reply, TurnRequest
+from agent.types.labels import call_title
 from memory.audience import Place
 from memory.errors import NotFound
 from memory.sql.jobs.job import CALL, CONFIRM, Job
@@ -108,7 +109,7 @@ class ConfirmedCalls:
             reply = await self.run(call, result)
         except NotFound:  # the message was forgotten meanwhile
             return call, "", None
-        return call, reply.message or f"{call.called}: done.", reply
+        return call, reply.message or f"{call_title(call)}: done.", reply
 
     async def _result(self, call: ProposedCall) -> str:
         servers = {one.name: one for one in self.parts.extensions.connections}

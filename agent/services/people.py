@@ -12,6 +12,7 @@ from agent.services.memories import MemoryService
 from agent.types import TurnRequest
 from agent.types.arguments import Name, ShortText, ShortTexts, Text, User, Where, place_of
 from agent.types.checks import checks_arguments
+from agent.types.labels import platform_of
 from agent.types.meanings import audience_of, require_consent
 from memory.audience import PRIVATE, Place
 from memory.errors import NotFound
@@ -146,7 +147,12 @@ class PeopleService:
     async def account_names(self, accounts: ShortTexts) -> dict[str, str]:
         """Return what people call these accounts, by id: the name on the newest message, and the platform, as
         in "Ana on Discord"."""
-        return await self.parts.links.names(accounts)
+        signed = await self.parts.transcript.speakers.names(accounts)
+        names = {id: signed.get(id, "").removesuffix(f" ({' '.join(id.split(':'))})") for id in accounts}
+        return {
+            id: f"{name or 'an account'} on {platform}" if (platform := platform_of(id)) else name or id
+            for id, name in names.items()
+        }
 
     async def link_code(self, *, user: User) -> str:
         """Return a code with which another account can be linked to this one, once, within ten minutes.

@@ -72,7 +72,7 @@ class ForgetRequests:
         one of the texts, facts first, then the best. If any match a text word for word, only those are
         returned. A single fact is sure."""
         found: dict[str, tuple[Hit, bool, str]] = {}
-        for text, account in product(texts, (user, *audience.accounts)):
+        for text, account in product(texts, (user, *audience.besides.values())):
             told = await self._told(text, account, audience, {asked_in})
             near = _without_sources(_worded_so(told, text) or _near(told))
             facts = [hit for hit in near if hit.memory]
@@ -91,7 +91,7 @@ class ForgetRequests:
         if all(words & stems(one.content) for one in named):
             return tuple(named)
         near = set[str]()
-        for account in (str(request.user), *request.person.accounts):
+        for account in (str(request.user), *request.linked.values()):
             hits = await self._told(request.text, account, request.person, {str(received.id)})
             near |= {hit.id for hit in _near(hits)}
         return tuple(one for one in named if one.id in near or words & stems(one.content))

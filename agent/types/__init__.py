@@ -8,6 +8,7 @@ from typing import Any, Generic
 from typing_extensions import TypeVar
 
 from agent.types.client import CallItem, ClientTurn, Item
+from agent.types.labels import platform_of
 from memory.audience import PRIVATE, Audience, Place
 from memory.records import Decision, ForgetCandidate, Hit, Memory
 from tools.proposed_call import Confirm
@@ -61,7 +62,7 @@ class TurnRequest:
     unkept: bool = False
     """Whether the speaker wants nothing stored: then the request is anonymous and leaves no trace."""
     linked: Mapping[str, str] = field(default_factory=dict)
-    """Owner keys of the speaker's linked accounts, each with its platform; only in private."""
+    """Owner keys of the speaker's linked accounts, with the accounts' ids; only in private."""
     reads: Mapping[str, str] = field(default_factory=dict)
     """Owner keys of the places that the speaker may read in private, with the names of the places."""
 
@@ -78,8 +79,9 @@ class TurnRequest:
 
     @property
     def reader(self) -> Audience:
-        """Return what searches may read: also the places in `reads`."""
-        return Audience.of(self.user, self.place, {**self.linked, **self.reads})
+        """Return what searches may read: also the places in `reads`. Each key has a label for the model."""
+        linked = {key: platform_of(account) or "another account" for key, account in self.linked.items()}
+        return Audience.of(self.user, self.place, {**linked, **self.reads})
 
     @property
     def conversation_id(self) -> str:

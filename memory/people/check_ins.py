@@ -3,14 +3,12 @@
 A planned check-in is a job: its payload has the words, the time after which it can be asked, and the ids of
 the messages that it rests on. What became of those is looked up whenever it is read. Whoever takes a check-in
 deletes its job in the transaction that counts it, so a killed process asks nothing twice.
-
-Linked accounts are one person: what is planned on one is known on the others, and asks are counted together.
 """
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import ColumnElement, and_, delete, exists, func, literal, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
@@ -69,19 +67,13 @@ class CheckIn:
         }
 
 
-class _Count(NamedTuple):
-    """What is stored of the person before a check-in was claimed."""
-
-    asked_at: datetime | None
-    unanswered: int
-
-
 @dataclass(frozen=True, slots=True)
 class ClaimedCheckIn:
-    """A check-in that is asked now. Nobody else has it."""
+    """A check-in that is asked now, with what was counted before. Nobody else has it."""
 
     check_in: CheckIn
-    before: _Count
+    asked_at: datetime | None
+    unanswered: int
 
 
 @dataclass(frozen=True)
@@ -99,7 +91,7 @@ class CheckIns:
         stays."""
         values = {"since": now if wanted else None}
         put = insert(check_ins).values(user_id=user, **values)
-        async with self.database.write(lock=[_lock(user)]) as connection:
+        async with self.database.write(lock=[f"check_ins:{user}"]) as connection:
             await connection.execute(put.on_conflict_do_update(index_elements=["user_id"], set_=values))
             if not wanted:
                 await connection.execute(delete(work).where(_planned_of([user])))
@@ -125,35 +117,35 @@ class CheckIns:
         user, one = job.user_id, _check_in(job, now)
         async with self.database.read() as connection:
             accounts = await _accounts(connection, user)
-        async with self.database.write(lock=map(_lock, accounts)) as connection:
+        async with self.database.write(lock=[f"check_ins:{one}" for one in accounts]) as connection:
             found = select(check_ins).where(check_ins.c.user_id.in_(accounts)).with_for_update()
             rows = {row.user_id: row for row in await connection.execute(found)}
             row = rows.get(user)
             if row is None or row.since is None or not await _holds(connection, user, one, now):
                 return None
-            asked = [other for other in rows.values() if other.asked_at]
-            last = max(asked, key=lambda other: other.asked_at, default=None)
-            silent = last and not await connection.scalar(select(_has_written(user, last.asked_at)))
-            if last and silent and last.unanswered >= MOST_UNANSWERED:
+            earliest, unanswered = now, 0
+            if asked := {one.asked_at: one.unanswered for one in rows.values() if one.asked_at}:
+                earliest = max(now, max(asked) + APART)
+                answered = await connection.scalar(select(_has_written(user, max(asked))))
+                unanswered = 0 if answered else asked[max(asked)]
+            if unanswered >= MOST_UNANSWERED:
                 return None
-            earliest = max(now, last.asked_at + APART) if last else now
             if (due := self.hours.next(earliest, zone)) > now:
                 return due
-            counted = {"asked_at": now, "unanswered": last.unanswered + 1 if last and silent else 1}
+            counted = {"asked_at": now, "unanswered": unanswered + 1}
             await connection.execute(update(check_ins).where(check_ins.c.user_id == user).values(**counted))
             await connection.execute(delete(work).where(work.c.id == job.id))
             Database.after_commit(connection, lift_fence)
-        return ClaimedCheckIn(one, _Count(row.asked_at, row.unanswered))
+        return ClaimedCheckIn(one, row.asked_at, row.unanswered)
 
-    async def release(
-        self, user: str, claimed: ClaimedCheckIn, now: datetime, again: datetime | None = None
-    ) -> None:
+    async def release(self, user: str, taken: ClaimedCheckIn, now: datetime, again: datetime | None) -> None:
         """Count a claimed check-in, of which nothing was sent, as not asked; plan it `again` at this time."""
         same = check_ins.c.user_id == user, check_ins.c.since.is_not(None)
-        async with self.database.write(lock=[_lock(user)]) as connection:
-            undone = update(check_ins).where(*same).values(**claimed.before._asdict())
-            if (await connection.execute(undone)).rowcount and again:
-                await JobQueue.add(connection, CHECK_IN, user, claimed.check_in.payload, now, due=again)
+        async with self.database.write(lock=[f"check_ins:{user}"]) as connection:
+            before = {"asked_at": taken.asked_at, "unanswered": taken.unanswered}
+            undone = await connection.execute(update(check_ins).where(*same).values(**before))
+            if undone.rowcount and again:
+                await JobQueue.add(connection, CHECK_IN, user, taken.check_in.payload, now, due=again)
 
     async def drop_late(self, now: datetime) -> int:
         """Delete check-ins that nothing could send for too long. Returns how many."""
@@ -193,16 +185,12 @@ def is_wanted_by(user: ColumnElement[str]) -> ColumnElement[bool]:
 
 
 async def _accounts(connection: AsyncConnection, user: str) -> list[str]:
-    """Return this account and the linked ones."""
+    """Return this account and the linked ones, which count as one person."""
     return [user, *await connection.scalars(LINKED, {"user": user})]
 
 
 def _planned_of(accounts: Collection[str]) -> ColumnElement[bool]:
     return and_(work.c.kind == CHECK_IN, work.c.user_id.in_(accounts))
-
-
-def _lock(user: str) -> str:
-    return f"check_ins:{user}"
 
 
 def _check_in(job: Any, due: datetime) -> CheckIn:

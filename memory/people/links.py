@@ -5,7 +5,7 @@ was said on it. Codes are stored as digests."""
 
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import TypeVar
@@ -15,14 +15,13 @@ from sqlalchemy import bindparam, delete, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from memory.audience import Audience, Place, platform_of, user_key
+from memory.audience import Audience, Place, user_key
 from memory.errors import MemoryFault, NotFound
 from memory.records import Memory
 from memory.sql.engine import Database
 from memory.sql.keys import digest
 from memory.sql.memories.store import tellers
-from memory.sql.messages.message_rows import name_in
-from memory.sql.tables import erasures, link_codes, links, messages, users
+from memory.sql.tables import erasures, link_codes, links, messages
 
 T = TypeVar("T")
 
@@ -93,13 +92,13 @@ class Links:
         """Return what the person may read there; in private also what their linked accounts may."""
         if not place.private:
             return Audience.of(user, place)
-        return Audience.of(user, place, Audience.labels(await self.of(user)))
+        return Audience.of(user, place, {user_key(one): one for one in await self.of(user)})
 
     @staticmethod
     def teller(memory: Memory, user: str, audience: Audience) -> str:
         """Return which account of the audience stated a memory: the user's if it did, else another."""
         told = tellers(memory.owners, memory.user_id)
-        others = [one for one in audience.accounts if user_key(one) in told]
+        others = [one for key, one in audience.besides.items() if key in told]
         return user if user_key(user) in told or not others else others[0]
 
     async def as_teller(self, user: str, act: Callable[[str], Awaitable[T]]) -> T:
@@ -117,16 +116,7 @@ class Links:
         statement."""
         found = [row.user_id for row in await self._database.rows(_BOTH, {"user": user})]
         places = [key for key in found if key.startswith("place:")]
-        return Audience.labels(one for one in found if one not in places), [*map(Place.of_key, places)]
-
-    async def names(self, accounts: Collection[str]) -> dict[str, str]:
-        """Return what people call these accounts: ``Ana on Discord``."""
-        query = select(users.c.id, name_in(users.c.id)).where(users.c.id.in_(accounts))
-        signed = {id: name for id, name in await self._database.rows(query) if name} if accounts else {}
-        return {
-            id: f"{signed.get(id, 'an account')} on {on}" if (on := platform_of(id)) else signed.get(id, id)
-            for id in accounts
-        }
+        return {user_key(one): one for one in found if one not in places}, [*map(Place.of_key, places)]
 
     async def code(self, user: str, now: datetime) -> str:
         """Return a new code, once, that links another account with this one for ten minutes. An earlier one

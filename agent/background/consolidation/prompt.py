@@ -16,6 +16,7 @@ from agent.turn.context.user_snippet import (
     serialize_user_context_snippet,
 )
 from agent.types.budget import Budget
+from agent.types.labels import place_label
 from memory.audience import Place
 from memory.records import Memory
 from memory.text.quoting import joined, numbered, speaker
@@ -115,7 +116,11 @@ def _facts(reading: ConsolidationInput, facts: Sequence[Memory], budget: Budget)
     the place of those from elsewhere."""
     names = {person.user: person.name for person in reading.people}
     if reading.place.private:
-        notes = {fact.id: Place.parse(fact.place).label for fact in facts if fact.place != str(reading.place)}
+        notes = {
+            fact.id: place_label(Place.parse(fact.place))
+            for fact in facts
+            if fact.place != str(reading.place)
+        }
     else:
         notes = {fact.id: speaker(names.get(fact.user_id, fact.user_id)) for fact in facts}
     return _that_fit(fact_lines(facts, reading.zone, reading.now, notes), budget)

@@ -18,6 +18,7 @@ from agent.surfaces.links import MEMORIES, link_to
 from agent.tracing.render.trace import tree, warnings
 from agent.tracing.render.tree import Node
 from agent.tracing.trace import Trace
+from agent.types.labels import call_in_words
 from agent.types.records_json import describe_cascade, describe_forgotten
 from memory.audience import PRIVATE, Place, user_key
 from memory.people.check_ins import CheckIn
@@ -194,7 +195,7 @@ def check_in_answer(asked: CheckInMessage) -> Answer:
 def call_question(call: ProposedCall, id: str) -> Answer:
     """Ask whether to run a call, with all of its arguments. Only its person may answer, for some minutes."""
     buttons = Button("Yes", "run-call", id), Button("No", "drop-call", id)
-    return Answer(f"Shall I do this?\n{call.in_words()}", buttons=buttons)
+    return Answer(f"Shall I do this?\n{call_in_words(call)}", buttons=buttons)
 
 
 def check_ins_answer(

@@ -33,6 +33,7 @@ from agent.surfaces.bots.answers import (
 from agent.surfaces.bots.errors import describe_error
 from agent.surfaces.bots.platform import Content
 from agent.tracing.store.filters import TraceFilter
+from agent.types.labels import call_title
 from memory.audience import PRIVATE, Audience, user_key
 from memory.errors import NotFound
 from memory.people.places import LISTENING, Listening
@@ -368,8 +369,8 @@ class Commands:
         if call is None:
             return Answer("That is answered already, has timed out, or is for somebody else to answer.")
         if agreed:
-            return Answer(f"I am doing it: {call.called}. I will tell you the result.", outcome="yes")
-        return Answer(f"I did not do it: {call.called}.", outcome="no")
+            return Answer(f"I am doing it: {call_title(call)}. I will tell you the result.", outcome="yes")
+        return Answer(f"I did not do it: {call_title(call)}.", outcome="no")
 
     async def _not_now(self, asker: Asker, _: str) -> Answer:
         return Answer("All right, I will not ask about that.", outcome="not now")

@@ -72,7 +72,8 @@ class Question:
             own = Audience.of(self.trace.summary.user, Place.of_key(self.trace.summary.place)).keys
             searches = self.trace.spans("search")  # in private, searches may read more
             return Audience(own.union(*(map(str, one.data.get("audience") or ()) for one in searches)))
-        return None if self.user is None else Audience.of(self.user, PRIVATE, Audience.labels(self.linked))
+        linked = {user_key(one): one for one in self.linked}
+        return None if self.user is None else Audience.of(self.user, PRIVATE, linked)
 
     @property
     def person(self) -> str | None:

@@ -32,6 +32,7 @@ from agent.turn.context.user_snippet import (
 )
 from agent.types.budget import SUMMARY_BUDGET, Budget
 from agent.types.client import PICTURE_URL, CallItem, ClientTurn, Item, MessageItem, ResultItem
+from agent.types.labels import place_label
 from memory.audience import Place
 from memory.documents.quote import LABEL
 from memory.people.profile import UserContext
@@ -212,7 +213,7 @@ def _documents_that_fit(knowledge: str, budget: Budget) -> str:
 
 
 def _setting(context: PromptContext) -> str:
-    shared = f"{line(context.place.label)}, where others read along"
+    shared = f"{line(place_label(context.place))}, where others read along"
     where = "a private conversation" if context.place.private else shared
     reminders = SENT if context.reminders else NOT_SENT
     here = _here_lately(context)

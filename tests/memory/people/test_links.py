@@ -137,7 +137,7 @@ async def test_places_where_somebody_wrote_come_with_the_newest_first(stack: Sta
     await stack.receive("hello", "ben", "acme/board")
     await stack.receive("hello ana", "ana", "acme/0", role="assistant")
     besides, places = await accounts.with_places("ana")
-    assert besides == {user_key("ana on slack"): "another account"}
+    assert besides == {user_key("ana on slack"): "ana on slack"}
     newest = [1, *(n for n in range(MOST_PLACES + 1, 0, -1) if n != 1)]
     assert places == [Place.parse(f"acme/{n}") for n in newest[:MOST_PLACES]]
 

@@ -18,6 +18,7 @@ from agent.surfaces.cli.output import (
 )
 from agent.surfaces.cli.people import print_context, task_columns
 from agent.surfaces.cli.session import Companion
+from agent.types.labels import call_in_words, call_title
 from agent.types.records_json import describe_cascade
 from memory.records import ForgetCandidate, Forgotten
 
@@ -99,7 +100,8 @@ class Conversation:
             call: ProposedCall
             for call in self.proposed:
                 print(
-                    f"{plain(call.in_words())}\nShall I do this? Say y or n with the next line.", flush=True
+                    f"{plain(call_in_words(call))}\nShall I do this? Say y or n with the next line.",
+                    flush=True,
                 )
         elif not self.for_people:
             raise BadInput(f"/{command[1]} prints for people; with --json use what `hachi --help` lists")
@@ -116,7 +118,7 @@ class Conversation:
         for call in calls:
             reply = await self.pet.calls.run(call)
             self.last_trace = reply.trace_id
-            print(plain(reply.message or f"({call.called}: done.)"), flush=True)
+            print(plain(reply.message or f"({call_title(call)}: done.)"), flush=True)
         if not calls:
             print("(Nothing is run.)", flush=True)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from agent.types.labels import call_in_words
 from memory.audience import PRIVATE
 from tools.proposed_call import ProposedCall
 
@@ -30,9 +31,9 @@ def call(arguments: dict[str, Any], **other: str) -> ProposedCall:
     ],
 )
 def test_arguments_are_lines_of_words(arguments: dict[str, Any], shown: str) -> None:
-    told = call(arguments, title="Move clouds", purpose="Change the weather").in_words()
+    told = call_in_words(call(arguments, title="Move clouds", purpose="Change the weather"))
     assert told == "\n".join(filter(None, ("Move clouds, with sky: Change the weather", shown)))
 
 
 def test_a_call_of_before_is_named_by_its_tool() -> None:
-    assert call({"a": 1}).in_words() == "Move, with sky\na: 1"
+    assert call_in_words(call({"a": 1})) == "Move, with sky\na: 1"
