@@ -10,17 +10,15 @@ import mcp_weather
 import pytest
 from scripted_server import ScriptedServer
 
-from agent.surfaces.bots.answers import Answer, Asker, Item
+from agent.surfaces.bots.answers import Answer, Item
 from agent.surfaces.bots.attachments.attachment import Attachment
-from agent.surfaces.bots.commands import Commands
 from agent.surfaces.bots.conversations import Conversations
 from agent.surfaces.bots.platform import Content, IncomingMessage, NearbyMessage, Thread, Unreadable
 from agent.surfaces.bots.streamed_reply import Gone
-from agent.tracing.store.filters import TraceFilter
 from agent.turn.mcp_servers.connection import Connection
 from agent.turn.mcp_servers.file import McpServer
 from hachi import Companion
-from memory.audience import Audience, Place
+from memory.audience import Place
 from memory.people import check_ins
 
 OpenPet = Callable[..., Awaitable[Companion]]
@@ -215,33 +213,6 @@ async def conversations_with(
 @pytest.fixture
 def conversations(conversations_with: Callable[..., Conversations]) -> Conversations:
     return conversations_with()
-
-
-@pytest.fixture
-def called(pet: Companion) -> Callable[[set[str], Place], Awaitable[dict[str, set[str]]]]:
-    """`await called(users, place)`: what each of them is called by all that shows names: the place's
-    messages, lists of memories, people and traces, and a search."""
-
-    async def everywhere(users: set[str], place: Place) -> dict[str, set[str]]:
-        found: dict[str, set[str]] = {user: set() for user in users}
-        audience, commands = Audience.of("chat:reader", place), Commands(pet)
-        sent = await pet.conversations.messages(user="chat:reader", place=place, limit=50)
-        ids = [message.id for message in sent if message.role == "user"]
-        rows = await pet.components.transcript.neighbours(ids, audience)
-        for line in {line.message.id: line for lines in rows.values() for line in lines}.values():
-            found[line.user].add(line.message.author) if line.message.role == "user" else None
-        assert {message.author for message in sent if message.role == "user"} == set().union(*found.values())
-        for memory in await pet.memories.list(user="chat:reader", place=place):
-            listed = await commands.run("memories", Asker("chat:reader", place))
-            names = [str(item.note[0]) for item in listed.items if item.text == memory.content]
-            found[memory.user_id] |= {name.removesuffix(", ") for name in names}
-        for person in await pet.admin.statistics.people():
-            found[person.user].add(person.name)
-        for trace in await pet.traces.list(TraceFilter(), pet.clock()):
-            found[trace.user or ""].add(trace.name)
-        return found
-
-    return everywhere
 
 
 @pytest.fixture

@@ -21,8 +21,7 @@ from agent.surfaces.bots.platform import (
     continues,
     should_answer,
 )
-from agent.surfaces.bots.streamed_reply import Refused
-from agent.surfaces.bots.turns import REFUSED, STOPPED
+from agent.surfaces.bots.turns import STOPPED
 from agent.tracing.store.filters import TraceFilter
 from hachi.testing import AnsweringModel, tool_call
 from memory.audience import PRIVATE, Place
@@ -392,36 +391,6 @@ async def test_a_stop_leaves_what_is_not_shown_to_the_next_start(
     await conversations.stop(0)
     waiting = rows("SELECT about, claimed_by FROM work WHERE kind = 'answer'")
     assert waiting == [{"about": "chat:1", "claimed_by": None}]
-
-
-async def test_a_reply_that_the_platform_refuses_is_told_with_its_trace_after_one_try(
-    conversations: Conversations, pet: Any, platform: Any, server: ScriptedServer, rows: Any, monkeypatch: Any
-) -> None:
-    tried: list[str] = []
-    reply_to = platform.reply_to
-
-    def posts_of(message: IncomingMessage) -> Any:
-        posts = reply_to(message)
-        monkeypatch.setattr(posts, "post", partial(choosy, posts.post))
-        return posts
-
-    async def choosy(post: Callable[..., Any], text: str, *, final: bool) -> int:
-        if final:
-            tried.append(text)
-        if "odd" in text:
-            raise Refused from ValueError("invalid_blocks")
-        return int(await post(text, final=final))
-
-    monkeypatch.setattr(platform, "reply_to", posts_of)
-    server.script(answer("An odd reply."))
-    await conversations.receive(ana("hello", origin="chat:1"), "mentions")
-    await conversations.settle()
-    await pet.components.recorder.flush()
-    [trace] = await pet.traces.list(TraceFilter(), pet.clock())
-    assert tried == ["An odd reply.", f"{REFUSED} ({trace.id})"]
-    assert platform.said == tried[1:]
-    assert rows("SELECT * FROM work WHERE kind = 'answer'") == []
-    assert "An odd reply." in str(rows(LEFT)), "the transcript has it"
 
 
 async def test_what_a_person_can_read_is_asked_of_the_platform_and_believed_for_ten_minutes(

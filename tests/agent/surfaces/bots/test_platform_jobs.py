@@ -99,19 +99,6 @@ async def test_a_reply_that_may_not_be_deleted_stands_as_one_line_and_one_that_m
     assert rows(WAITING) == []
 
 
-async def test_the_reply_to_what_is_made_private_is_deleted_in_the_channel_at_once(
-    jobs: PlatformJobs, platform: Any, server: ScriptedServer
-) -> None:
-    pet = jobs.conversations.pet
-    server.script(answer("Get well soon!", {"content": "Ana has the flu"}))
-    await jobs.conversations.receive(ana("I have the flu", origin="chat:1"), "mentions")
-    await jobs.conversations.settle()
-    [memory] = await pet.memories.list(user=ANA, place=GENERAL)
-    await pet.memories.make_private(memory.id, user=ANA, place=GENERAL)
-    await do(jobs)
-    assert platform.said == [""]
-
-
 async def test_what_was_accepted_before_a_restart_is_answered_once_or_told_to_be_late(
     conversations_with: Any, platform: Any, server: ScriptedServer, clock: Any, rows: Any
 ) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from scripted_server import Fail, Say, ScriptedServer, answer
+from scripted_server import Say, ScriptedServer, answer
 
 from agent.models.wire.out import NOT_SHOWN
 from agent.surfaces.bots.attachments.attachment import Attachment, Unreadable
@@ -201,22 +201,3 @@ async def test_a_model_that_sees_none_is_told_that_there_is_a_picture(
     assert server.asked[0].conversation == [("user", f"Look!\n\n[picture cat.png]\n{NOT_SHOWN}")]
     assert (rows(LEFT)[0]["text"], other.fetched) == ("Look!\n\n[picture cat.png]", [])
     await other.conversations.stop(0)
-
-
-async def test_the_second_model_answers_in_a_chat_while_the_first_is_away(open_pet, server, platform) -> None:
-    async with ScriptedServer.running() as second:
-        pet = await open_pet(
-            openai_base_url=server.url,
-            openai_api_key="k",
-            model="tiny",
-            api="chat",
-            model_retries=0,
-            fallback_model=f"spare@{second.url}",
-            fallback_key="k2",
-        )
-        conversations = Conversations(pet, platform, burst_seconds=0.002)
-        server.script(Fail(503))
-        second.script(answer("I am the spare one."))
-        await Chat(conversations).hears("Hello?")
-        assert platform.said == ["I am the spare one."]
-        await conversations.stop(0)

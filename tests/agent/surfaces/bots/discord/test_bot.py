@@ -346,7 +346,7 @@ async def test_forwarded_messages_and_stickers_are_marked_as_what_they_are(bot, 
 
 
 async def test_a_reply_that_discord_refuses_is_told_in_a_line_with_its_trace(
-    bot: Any, pet: Any, platform: Any, server: Any
+    bot: Any, pet: Any, platform: Any, server: Any, rows: Rows
 ) -> None:
     server.script(answer("An odd reply."))
     platform.too_odd = "odd"
@@ -355,6 +355,7 @@ async def test_a_reply_that_discord_refuses_is_told_in_a_line_with_its_trace(
     [trace] = await pet.traces.list(TraceFilter(), pet.clock())
     assert platform.shown(DM) == [f"{REFUSED} ({trace.id})"]
     assert sum(code == 50035 for code, _ in platform.refused) <= 2, "once while it grows and once as it is"
+    assert "An odd reply." in str(rows("SELECT text FROM messages")), "the transcript has it"
 
 
 async def test_the_bot_is_there_only_with_a_session_that_has_caught_up(

@@ -1,16 +1,13 @@
 """A morning of two people and the bot on Discord: what they say, edit and forget, and what stands there."""
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
-from discord_server import ANA, BEN, BOT, DM, GENERAL, GUILD, NAMES, DiscordServer
+from discord_server import ANA, BEN, BOT, DM, GENERAL, NAMES, DiscordServer
 from scripted_server import Hang, ScriptedServer, answer
 
 from agent.surfaces.bots import platform_jobs
-from memory.audience import Place
 
 AT = f"<@{BOT}>"
-Called = Callable[[set[str], Place], Awaitable[dict[str, set[str]]]]
 WAITING = "SELECT * FROM work WHERE kind IN ('answer', 'posts')"
 
 
@@ -61,23 +58,20 @@ async def test_a_reply_that_is_deleted_while_it_is_written_does_not_return(
     assert rows(WAITING) == []
 
 
-async def test_two_people_of_one_name_are_told_apart_everywhere_and_a_new_name_is_a_new_label(
-    bot: Any, platform: DiscordServer, server: ScriptedServer, called: Called, monkeypatch: Any
+async def test_two_people_of_one_name_are_told_apart_and_a_new_name_is_a_new_label(
+    bot: Any, server: ScriptedServer, monkeypatch: Any
 ) -> None:
     monkeypatch.setitem(NAMES, BEN, "Ana")
     server.script(answer("Noted.", {"content": "Rex is a dog"}), *map(answer, ("Hello.", "Ben.", "Hi.")))
     for text, by in (("Rex is a dog", ANA), ("hello", BEN), (f"who is <@{BEN}>?", ANA)):
         await bot.hears(f"{AT} {text}", by=by, channel=GENERAL)
-    ana, ben, other = f"discord:{ANA}", f"discord:{BEN}", f"Ana (discord {BEN})"
+    other = f"Ana (discord {BEN})"
     said = [text for role, text in server.asked[-1].conversation if role == "user"]
     assert said == ["Ana: Rex is a dog", f"{other}: hello", f"Ana: who is @{other}?"]
-    here = Place(("discord", str(GUILD), str(GENERAL)))
-    assert await called({ana, ben}, here) == {ana: {"Ana"}, ben: {other}}
     monkeypatch.setitem(NAMES, ANA, "Zoe")
     await bot.hears(f"{AT} it is me", by=ANA, channel=GENERAL)
     said = [text for role, text in server.asked[-1].conversation if role == "user"]
     assert said[::3] == ["Zoe: Rex is a dog", "Zoe: it is me"]
-    assert await called({ana, ben}, here) == {ana: {"Zoe"}, ben: {other}}
 
 
 async def test_what_was_written_while_the_bot_was_not_there_is_caught_up(go_online, platform, server) -> None:

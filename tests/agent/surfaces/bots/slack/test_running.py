@@ -11,7 +11,7 @@ import pytest
 from scripted_server import Call, answer
 from slack_server import buttons_of
 
-from agent.errors import HachiError, SettingsError
+from agent.errors import SettingsError
 from agent.surfaces.bots.slack.bot import run
 from hachi import Settings
 from memory.audience import PRIVATE, Place
@@ -53,20 +53,6 @@ async def test_requests_that_slack_did_not_sign_just_now_are_refused(address, sl
         assert response.status == 401
     assert await slack.post(address, slack.says("UANA", "x" * 2_000_000, channel=DM)) == 413
     assert server.asked == []
-
-
-@pytest.mark.parametrize(
-    ("given", "kind", "told"),
-    [
-        ({"slack_bot_token": "xoxb-wrong"}, SettingsError, "Slack refuses SLACK_BOT_TOKEN"),
-        ({"slack_app_token": "xapp-wrong"}, SettingsError, "Slack refuses SLACK_APP_TOKEN"),
-        ({"slack_api_url": "http://127.0.0.1:1/"}, HachiError, "Slack cannot be reached"),
-    ],
-)
-async def test_what_keeps_it_from_running_is_an_error_that_says_what_to_do(pet, settings, given, kind, told):
-    tokens = {"slack_bot_token", "slack_app_token", "slack_signing_secret", "slack_api_url"}
-    with pytest.raises(kind, match=told):
-        await run(pet, Settings.load(**settings.model_dump(include=tokens) | given), print)
 
 
 @pytest.mark.parametrize(
