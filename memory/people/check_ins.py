@@ -138,14 +138,14 @@ class CheckIns:
             Database.after_commit(connection, lift_fence)
         return ClaimedCheckIn(one, row.asked_at, row.unanswered)
 
-    async def release(self, user: str, taken: ClaimedCheckIn, now: datetime, again: datetime | None) -> None:
+    async def release(self, user: str, claim: ClaimedCheckIn, now: datetime, again: datetime | None) -> None:
         """Count a claimed check-in, of which nothing was sent, as not asked; plan it `again` at this time."""
         same = check_ins.c.user_id == user, check_ins.c.since.is_not(None)
         async with self.database.write(lock=[f"check_ins:{user}"]) as connection:
-            before = {"asked_at": taken.asked_at, "unanswered": taken.unanswered}
+            before = {"asked_at": claim.asked_at, "unanswered": claim.unanswered}
             undone = await connection.execute(update(check_ins).where(*same).values(**before))
             if undone.rowcount and again:
-                await JobQueue.add(connection, CHECK_IN, user, taken.check_in.payload, now, due=again)
+                await JobQueue.add(connection, CHECK_IN, user, claim.check_in.payload, now, due=again)
 
     async def drop_late(self, now: datetime) -> int:
         """Delete check-ins that nothing could send for too long. Returns how many."""
