@@ -36,7 +36,13 @@ def rank(entries: Mapping[str, Entry], questions: Sequence[Question]) -> Ranking
     if not parts or not asked:
         return Rankings()
     words = np.array(sorted(bm25.query(asked[0].text or "")), dtype=np.uint64)
-    selected = [np.concatenate([part.counted & _meets(part.entry, one) for part in parts]) for one in asked]
+    selected = [
+        (mask, one.limit)
+        for one in asked
+        if (mask := _joined([part.counted & _meets(part.entry, one) for part in parts])).any()
+    ]
+    kinds = _joined([part.entry.filled["kind"] for part in parts])
+    ids = parts[0].entry.ids if len(parts) == 1 else [id for part in parts for id in part.entry.ids]
     found: dict[str, Any] = {}
     for name in LANES:
         if name in DENSE:
@@ -45,9 +51,18 @@ def rank(entries: Mapping[str, Entry], questions: Sequence[Question]) -> Ranking
             scores, rarity = _by_words(name, parts, words)
             has = scores > 0
             found.setdefault("rarity", rarity)  # the rarity among texts, which come before windows
-        best_rows = [_best(scores, has & mask, one.limit) for one, mask in zip(asked, selected, strict=True)]
-        found[name] = _ranked(parts, scores, np.unique(np.concatenate(best_rows)))
+        wanted = np.zeros(len(kinds), dtype=bool)
+        for mask, limit in selected:
+            wanted[_best(scores, has & mask, limit)] = True
+        rows = np.flatnonzero(wanted)
+        rows = rows[np.argsort(-scores[rows], kind="stable")]
+        hits = zip(rows.tolist(), scores[rows].tolist(), kinds[rows].tolist(), strict=True)
+        found[name] = tuple([Ranked(ids[row], score, KINDS[kind]) for row, score, kind in hits])
     return Rankings(**found)
+
+
+def _joined(arrays: "Sequence[NDArray[Any]]") -> "NDArray[Any]":
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
 def best(hits: Iterable[Ranked]) -> tuple[Ranked, ...]:
@@ -97,7 +112,7 @@ def _by_vector(name: str, parts: Sequence[Part], vector: Any) -> "tuple[Scores, 
         else:
             scores.append(np.zeros(len(rows), dtype=np.float32))
             has.append(np.zeros(len(rows), dtype=bool))
-    return np.concatenate(scores), np.concatenate(has)
+    return _joined(scores), _joined(has)
 
 
 def _by_words(name: str, parts: Sequence[Part], words: "NDArray[np.uint64]") -> "tuple[Scores, float]":
@@ -113,22 +128,10 @@ def _by_words(name: str, parts: Sequence[Part], words: "NDArray[np.uint64]") -> 
         np.bincount(rows, rarities[which] * weights, minlength=len(part.entry.ids))
         for part, (which, rows, weights) in zip(parts, there, strict=True)
     ]
-    return np.concatenate(scores).astype(np.float32), float(rarities.sum())
+    return _joined(scores).astype(np.float32), float(rarities.sum())
 
 
 def _best(scores: "Scores", has: "Mask", limit: int) -> "NDArray[np.intp]":
     """Return the rows with the best scores, at most `limit`. `has` marks the rows with a score."""
-    rows = np.flatnonzero(has)
-    return rows[np.argpartition(-scores[rows], limit - 1)[:limit]] if len(rows) > limit else rows
-
-
-def _ranked(parts: Sequence[Part], scores: "Scores", rows: "NDArray[np.intp]") -> tuple[Ranked, ...]:
-    """Return these rows, whose numbers run over all parts, best first."""
-    rows = rows[np.argsort(-scores[rows], kind="stable")]
-    firsts = np.cumsum([0, *(len(part.entry.ids) for part in parts)])
-    of = np.searchsorted(firsts, rows, side="right") - 1
-    found = []
-    for at, row, score in zip(of.tolist(), (rows - firsts[of]).tolist(), scores[rows].tolist(), strict=True):
-        entry = parts[at].entry
-        found.append(Ranked(entry.ids[row], score, KINDS[entry.rows["kind"][row]]))
-    return tuple(found)
+    rows = has.nonzero()[0]
+    return rows[(-scores[rows]).argpartition(limit - 1)[:limit]] if len(rows) > limit else rows
