@@ -22,7 +22,7 @@ from memory.sql.engine import Database
 from memory.sql.memories.memory_rows import ACTIVE_LINKS, LINKS, UNEXPIRED
 from memory.sql.memories.replacements import NOW, is_active, unexpired
 from memory.sql.messages.lines import Anchor, anchors_of, lines_around, newest_lines
-from memory.sql.messages.message_rows import REACH, is_visible, owners_of
+from memory.sql.messages.message_rows import REACH, is_visible, message_owners
 from memory.sql.tables import active_conversations, memories, memory_owners, messages
 from memory.sql.tables import knowledge_chunks as chunks
 from memory.sql.tables import knowledge_documents as documents
@@ -197,7 +197,7 @@ def _of_message(row: Any, window: Window) -> IndexRow:
     point = Point(
         id=row.id,
         kind="message",
-        owners=owners_of(row),
+        owners=message_owners(row),
         text=row.text[:LIMIT],
         dense=None,
         created_at=row.sent_at,

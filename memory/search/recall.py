@@ -21,7 +21,7 @@ from memory.index import bm25 as words
 from memory.index.embedders import Embedder, embed_if_possible
 from memory.index.indexing import Indexing
 from memory.process.spans import note, span
-from memory.records import Hit, Memory, Message
+from memory.records import Hit, Memory
 from memory.search.explanation import Explanation
 from memory.search.ranking import DEPTH, ENTRY_OF, rank
 from memory.search.search_rows import (
@@ -215,7 +215,7 @@ class Recall:
         rows, replies = await self._rows(rankings, wanted)
         unranked = {*replies, *around(rows, wanted.asking, wanted.exclude)}
         lanes = {
-            name: [(hit.id, hit.score) for hit in getattr(rankings, name) if hit.id not in unranked]
+            name: [(id, score) for id, score, _ in getattr(rankings, name) if id not in unranked]
             for name in LANES
         }
         rows = without(rows, unranked)
@@ -224,7 +224,7 @@ class Recall:
         shape: dict[str, Any] = {
             "full": self._full(rankings.rarity),
             "half_life": self.half_life,
-            "answered": frozenset(reply.conversation_id for reply in replies.values()),
+            "answered": frozenset(replies.values()),
         }
         candidates = {id: row.candidate for id, row in rows.items()}
         ranked = rank(text, lanes, candidates, wanted.now, tags=named, **shape)
@@ -273,21 +273,21 @@ class Recall:
         listed = [await self._newest(replace(wanted, author=author), ()) for author in sorted(authors)]
         return [hit for hits in zip_longest(*listed) for hit in hits if hit][: wanted.limit]
 
-    async def _rows(
-        self, rankings: Rankings, wanted: SearchRequest
-    ) -> tuple[SearchRows, Mapping[str, Message]]:
-        """Return the rows of the index's hits, and the replies among them, which are no evidence."""
+    async def _rows(self, rankings: Rankings, wanted: SearchRequest) -> tuple[SearchRows, Mapping[str, str]]:
+        """Return the rows of the index's hits, and the conversations of the replies among them by their ids.
+        Replies are no evidence."""
         ids: dict[Kind, set[str]] = {kind: set() for kind in KINDS}
-        for hit in (hit for name in LANES for hit in getattr(rankings, name)):
-            ids[hit.kind].add(hit.id)
+        for name in LANES:
+            for id, _, kind in getattr(rankings, name):
+                ids[kind].add(id)
         memories = await self.store.by_ids(ids["memory"], wanted.audience, wanted.now)
-        placed = await self.transcript.with_seqs(ids["message"], wanted.audience)
+        messages = await self.transcript.rows(ids["message"], wanted.audience)
         summaries = await self.conversations.by_ids(
             ids["summary"], wanted.audience.without_places, wanted.now
         )
-        replies = {id: message for id, (message, _) in placed.items() if _is_reply(message, wanted)}
+        replies = {row.id: row.conversation_id for row in messages if _is_reply(row, wanted)}
         found = {id: fact_row(memory) for id, memory in memories.items()}
-        found |= {id: message_row(*one) for id, one in placed.items() if id not in replies}
+        found |= {row.id: message_row(row, row.seq) for row in messages if row.id not in replies}
         found |= {id: summary_row(summary) for id, summary in summaries.items()}
         return await self._by_author(found, wanted), replies
 
@@ -324,6 +324,6 @@ def _further(
     return further
 
 
-def _is_reply(message: Message, wanted: SearchRequest) -> bool:
+def _is_reply(message: Any, wanted: SearchRequest) -> bool:
     """Return whether a message is a reply and the search is not for one author."""
     return message.role == "assistant" and not wanted.author

@@ -3,11 +3,11 @@
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from memory.audience import Audience
 from memory.index import Kind
-from memory.records import Hit, Memory, Message
+from memory.records import Hit, Memory
 from memory.search.ranking import Candidate
 from memory.sql.messages.message_rows import REACH
 from memory.sql.messages.summaries import ActiveConversation
@@ -33,17 +33,17 @@ class SearchRequest:
 
 class SearchRow(NamedTuple):
     candidate: Candidate
-    source: Memory | Message | ActiveConversation
+    source: Any
+    """The memory, message or summary: a record, or a row with its columns."""
 
     def hit(self, score: float, audience: Audience) -> Hit:
-        kind, text, author, at = self.candidate[:4]
-        match self.source:
-            case Memory() as memory:
-                origin = audience.origin(memory.owners)
-                return Hit(memory.id, kind, text, score, at, memory.message_id, memory=memory, origin=origin)
-            case Message() as message:
-                return Hit(message.id, kind, text, score, at, message.id, author)
-        return Hit(self.source.id, kind, text, score, at, origin=audience.origin([self.source.owner]))
+        (kind, text, author, at, *_), source = self
+        if kind == "message":
+            return Hit(source.id, kind, text, score, at, source.id, author)
+        if kind == "summary":
+            return Hit(source.id, kind, text, score, at, origin=audience.origin([source.owner]))
+        origin = audience.origin(source.owners)
+        return Hit(source.id, kind, text, score, at, source.message_id, memory=source, origin=origin)
 
 
 SearchRows = Mapping[str, SearchRow]
@@ -64,11 +64,9 @@ def fact_row(memory: Memory) -> SearchRow:
     return SearchRow(candidate, memory)
 
 
-def message_row(message: Message, seq: int = 0) -> SearchRow:
-    text, author, at = message.text, message.author, message.sent_at
-    return SearchRow(
-        Candidate("message", text, author, at, conversation=message.conversation_id, seq=seq), message
-    )
+def message_row(message: Any, seq: int = 0) -> SearchRow:
+    text, author, at, conversation = message.text, message.author, message.sent_at, message.conversation_id
+    return SearchRow(Candidate("message", text, author, at, conversation=conversation, seq=seq), message)
 
 
 def summary_row(conversation: ActiveConversation) -> SearchRow:

@@ -49,8 +49,11 @@ def is_visible() -> ColumnElement[bool]:
     return ~MESSAGE_IS_HIDDEN
 
 
-BY_IDS = select(*MESSAGE, messages.c.seq).where(
+BY_IDS = select(*MESSAGE).where(
     messages.c.id.in_(bindparam("ids", expanding=True)), is_visible(), MESSAGES_READABLE
+)
+OF_SEARCH = BY_IDS.with_only_columns(
+    *(messages.c[name] for name in ("id", "seq", "conversation_id", "role", "author", "text", "sent_at"))
 )
 _reply = messages.alias("reply")
 _answer = select(_reply.c.id).where(
@@ -157,10 +160,10 @@ def to_message(row: Any) -> Message:
 
 
 def to_line(row: Any) -> Line:
-    return Line(to_message(row), owners_of(row), row.seq, row.user_id)
+    return Line(to_message(row), message_owners(row), row.seq, row.user_id)
 
 
-def owners_of(row: Any) -> frozenset[str]:
+def message_owners(row: Any) -> frozenset[str]:
     """Return the owner keys of a message, from a row with `LINES`' columns."""
     if not row.place or row.withdrawn:
         return frozenset((user_key(row.user_id),))

@@ -38,6 +38,7 @@ from memory.sql.messages.message_rows import (
     LAST,
     LINES,
     MESSAGE,
+    OF_SEARCH,
     Condition,
     Line,
     heard_by,
@@ -325,16 +326,14 @@ class Transcript:
         return await self._named_as_now(rows, audience)
 
     async def by_ids(self, ids: Collection[str], audience: Audience) -> dict[str, Message]:
-        return {id: message for id, (message, _) in (await self.with_seqs(ids, audience)).items()}
+        return {row.id: to_message(row) for row in await self.rows(ids, audience, BY_IDS)}
 
-    async def with_seqs(self, ids: Collection[str], audience: Audience) -> dict[str, tuple[Message, int]]:
-        """Return these messages, each with its `seq`, which increases over all conversations."""
+    async def rows(self, ids: Collection[str], audience: Audience, query: Any = OF_SEARCH) -> Sequence[Any]:
+        """Return the rows of these messages, without records, because a search reads a hundred of them."""
         if not ids:
-            return {}
+            return ()
         people, places = people_and_places(audience)
-        given = {"ids": list(ids), "people": people, "places": places}
-        rows = await self._database.rows(BY_IDS, given)
-        return {row[0]: (Message(*row[:-1]), row[-1]) for row in rows}
+        return await self._database.rows(query, {"ids": list(ids), "people": people, "places": places})
 
     async def neighbours(self, ids: Collection[str], audience: Audience) -> dict[str, list[Line]]:
         """Return each of these messages with up to `REACH` messages on either side of it in its conversation,
