@@ -16,6 +16,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
@@ -120,8 +121,8 @@ def rank(
     by_words_alone = not lanes.get("dense")
     searched = sum(weight for name, weight in WEIGHTS.items() if "words" in name or not by_words_alone)
     most = searched + (SPEAKER if about else 0.0) + (WHEN if span else 0.0)
-    best = 0.0
-    scores = dict.fromkeys(candidates, 0.0)
+    newest = sorted(sorted(candidates), key=lambda id_: candidates[id_].created_at, reverse=True)
+    best, scores = 0.0, dict.fromkeys(newest, 0.0)
     for id_, candidate in candidates.items():
         then = _said_then(candidate.created_at, span) if span else 0.0
         text = prose(candidate.text)
@@ -133,7 +134,7 @@ def rank(
             factor *= decay(candidate, now, half_life) if half_life else 1.0
             scores[id_] = min(1.0, whole / most * factor)
     if not about and best < NOTHING * most:
-        return _ordered(dict.fromkeys(candidates, 0.0), candidates)
+        return [(id_, 0.0) for id_ in newest]
     return _repeats_lowered(_spread(scores, candidates, answered), candidates)
 
 
@@ -236,19 +237,18 @@ def _said_then(at: datetime, span: Span) -> float:
     return max(0.0, 1.0 - away)
 
 
-def _ordered(scores: Mapping[str, float], candidates: Mapping[str, Candidate]) -> list[tuple[str, float]]:
-    """Sort by score, best first, then newest first, then by id."""
-    by_id = sorted(scores.items())
-    return sorted(by_id, key=lambda hit: (hit[1], candidates[hit[0]].created_at), reverse=True)
+def _ordered(scores: Mapping[str, float]) -> list[tuple[str, float]]:
+    """Sort by score, best first. Scores are given newest first, then by id."""
+    return sorted(scores.items(), key=itemgetter(1), reverse=True)
 
 
 def _spread(
     scores: Mapping[str, float], candidates: Mapping[str, Candidate], answered: frozenset[str]
-) -> list[tuple[str, float]]:
-    """Lower the scores of messages next to a better one, and rank again."""
+) -> dict[str, float]:
+    """Lower the scores of messages next to a better one."""
     final = dict(scores)
     before = set[tuple[str, int]]()
-    for id_, score in _ordered(scores, candidates):
+    for id_, score in _ordered(scores):
         one = candidates[id_]
         if one.kind != "message" or not score:
             continue
@@ -258,16 +258,17 @@ def _spread(
             before.add((one.conversation, one.seq))
         else:
             final[id_] *= 1.0 - GIVES_WAY * (1.0 - _exchange_share(one, len(prose(one.text))))
-    return _ordered(final, candidates)
+    return final
 
 
 def _repeats_lowered(
-    ranked: list[tuple[str, float]], candidates: Mapping[str, Candidate]
+    scores: dict[str, float], candidates: Mapping[str, Candidate]
 ) -> list[tuple[str, float]]:
-    """Lower the scores of facts that nearly repeat another one. The newer of two gets the better score."""
+    """Rank, with lower scores for facts that nearly repeat another one. The newer of two gets the better
+    score."""
     from rapidfuzz import fuzz  # imported here, because a list of traces needs this module without it
 
-    scores, apart = dict(ranked), dict[str, str]()
+    ranked, apart = _ordered(scores), dict[str, str]()
     for id_ in [id_ for id_, score in ranked if score and candidates[id_].kind == "memory"][:REPEATS_WITHIN]:
         text = _plain(candidates[id_].text)
         same = (other for other in apart if fuzz.ratio(text, apart[other], score_cutoff=REPEAT))
@@ -280,7 +281,7 @@ def _repeats_lowered(
             del apart[better]
             apart[id_] = text
         scores[newer], scores[older] = scores[better], scores[id_] * REPEATED
-    return _ordered(scores, candidates) if len(apart) < len(ranked) else ranked
+    return _ordered(scores)
 
 
 @lru_cache(maxsize=4096)  # the same facts recur

@@ -257,8 +257,10 @@ class Recall:
         if "message" in wanted.kinds and not subjects:
             most = BY_AUTHOR * limit if wanted.author else 2 * limit
             messages = await self.transcript.newest(wanted.audience, most, exclude=exclude, **times)
-            messages = [one for one in messages if one.id not in evidence and not _is_reply(one, wanted)]
-            found |= {one.id: message_row(one) for one in messages}
+            for one in messages:
+                if one.id not in evidence and not _is_reply(one.role, wanted):
+                    talk, author, told = one.conversation_id, one.author, one.text
+                    found[one.id] = message_row(one.id, 0, talk, author, told, one.sent_at)
         if "summary" in wanted.kinds and not subjects:
             summaries = await self.conversations.newest(
                 wanted.audience.without_places, wanted.now, NEWEST_SUMMARIES, exclude=exclude, **times
@@ -285,9 +287,12 @@ class Recall:
         summaries = await self.conversations.by_ids(
             ids["summary"], wanted.audience.without_places, wanted.now
         )
-        replies = {row.id: row.conversation_id for row in messages if _is_reply(row, wanted)}
-        found = {id: fact_row(memory) for id, memory in memories.items()}
-        found |= {row.id: message_row(row, row.seq) for row in messages if row.id not in replies}
+        found, replies = {id: fact_row(memory) for id, memory in memories.items()}, dict[str, str]()
+        for id, seq, conversation, role, *said in messages:
+            if _is_reply(role, wanted):
+                replies[id] = conversation
+            else:
+                found[id] = message_row(id, seq, conversation, *said)
         found |= {id: summary_row(summary) for id, summary in summaries.items()}
         return await self._by_author(found, wanted), replies
 
@@ -324,6 +329,6 @@ def _further(
     return further
 
 
-def _is_reply(message: Any, wanted: SearchRequest) -> bool:
+def _is_reply(role: str, wanted: SearchRequest) -> bool:
     """Return whether a message is a reply and the search is not for one author."""
-    return message.role == "assistant" and not wanted.author
+    return role == "assistant" and not wanted.author

@@ -34,12 +34,12 @@ class SearchRequest:
 class SearchRow(NamedTuple):
     candidate: Candidate
     source: Any
-    """The memory, message or summary: a record, or a row with its columns."""
+    """The memory or the conversation; of a message its id."""
 
     def hit(self, score: float, audience: Audience) -> Hit:
         (kind, text, author, at, *_), source = self
         if kind == "message":
-            return Hit(source.id, kind, text, score, at, source.id, author)
+            return Hit(source, kind, text, score, at, source, author)
         if kind == "summary":
             return Hit(source.id, kind, text, score, at, origin=audience.origin([source.owner]))
         origin = audience.origin(source.owners)
@@ -64,9 +64,8 @@ def fact_row(memory: Memory) -> SearchRow:
     return SearchRow(candidate, memory)
 
 
-def message_row(message: Any, seq: int = 0) -> SearchRow:
-    text, author, at, conversation = message.text, message.author, message.sent_at, message.conversation_id
-    return SearchRow(Candidate("message", text, author, at, conversation=conversation, seq=seq), message)
+def message_row(id: str, seq: int, conversation: str, author: str, text: str, sent_at: datetime) -> SearchRow:
+    return SearchRow(Candidate("message", text, author, sent_at, conversation=conversation, seq=seq), id)
 
 
 def summary_row(conversation: ActiveConversation) -> SearchRow:
