@@ -10,7 +10,7 @@ from agent.surfaces.cli.output import (
     Columns,
     Output,
     confirm,
-    forgotten_text,
+    forgotten,
     plain,
     print_records,
     table_of,
@@ -18,7 +18,7 @@ from agent.surfaces.cli.output import (
 )
 from agent.surfaces.cli.people import MESSAGES
 from agent.surfaces.cli.session import Companion, with_companion
-from agent.types.records_json import forgotten_json, message_json
+from agent.types.records_json import message_json
 from memory.records import Conversation
 
 group = typer.Typer(help="See and forget conversations.", rich_markup_mode=None)
@@ -71,7 +71,7 @@ async def delete_conversation(pet: Companion, id: Id, user: User, yes: Yes = Fal
     question = "Forget all of it, with what was learned from it alone?"
     await confirm(yes, "forgotten", question, f"{one.title}\n{_extent(one)}")
     receipt = await pet.conversations.forget_conversation(id, user=user)
-    return Output(forgotten_json(receipt), forgotten_text(receipt, f"{id}: {one.title}"))
+    return forgotten(receipt, f"{id}: {one.title}")
 
 
 def _extent(one: Conversation) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from agent.tracing.render.text import harmless, json_text
-from agent.types.records_json import describe_cascade, describe_forgotten
+from agent.types.records_json import describe_cascade, describe_forgotten, forgotten_json
 from memory.errors import StoreUnavailable
 from memory.records import ForgetCandidate, Forgotten
 
@@ -136,6 +136,10 @@ def memory_columns(names: Mapping[str, str]) -> Columns:
         "created": "created_at",
         "expires": lambda memory: memory.expires_at or "never",
     }
+
+
+def forgotten(receipt: Forgotten, what: str) -> Output:
+    return Output(forgotten_json(receipt), forgotten_text(receipt, what))
 
 
 def forgotten_text(receipt: Forgotten, what: str) -> str:

@@ -12,7 +12,7 @@ from agent.surfaces.cli.output import (
     Columns,
     Output,
     confirm,
-    forgotten_text,
+    forgotten,
     print_records,
     say,
     short,
@@ -21,7 +21,7 @@ from agent.surfaces.cli.output import (
     when,
 )
 from agent.surfaces.cli.session import Companion, require, with_companion
-from agent.types.records_json import decision_json, forgotten_json, memory_json, message_json
+from agent.types.records_json import decision_json, memory_json, message_json
 from memory.records import TaskStatus
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ async def remove_alias(
 ) -> Output:
     """Forget that a person has this other name."""
     receipt = await pet.people.forget_alias(person, name, user=user, place=place)
-    return Output(forgotten_json(receipt), forgotten_text(receipt, receipt.content))
+    return forgotten(receipt, receipt.content)
 
 
 @context.command()
@@ -272,4 +272,4 @@ async def delete_message(pet: Companion, id: ShortId, user: User, yes: Yes = Fal
 
     await confirm(yes, "forgotten", "Forget it, with the reply and what was learned from it?", preview)
     receipt = await pet.conversations.forget(message.id, user=user)
-    return Output(forgotten_json(receipt), forgotten_text(receipt, f"{short(message.id)}: {message.text}"))
+    return forgotten(receipt, f"{short(message.id)}: {message.text}")

@@ -15,8 +15,8 @@ from agent.surfaces.http import errors, limits, monitoring
 from agent.surfaces.http.audit import Audit
 from agent.surfaces.http.authentication import Authenticator
 from agent.surfaces.http.limits import RequestLimits
-from agent.surfaces.http.openai_api import chat, embeddings, models, responses
-from agent.surfaces.http.rest import accounts, conversations, documents, session_memories, users
+from agent.surfaces.http.openai_api import chat, models, responses
+from agent.surfaces.http.rest import documents, memories, people, session_memories
 
 DESCRIPTION = """A companion that remembers.
 
@@ -42,8 +42,8 @@ def app(pet: Companion, settings: Settings, *, loopback: bool = False, console: 
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     made.state.metrics, made.state.console = monitoring.Metrics(), console
-    parts = (chat.router, responses.router, models.router, embeddings.router, monitoring.router, _docs)
-    rest = (session_memories.router, users.router, accounts.router, conversations.router, documents.router)
+    parts = (chat.router, responses.router, models.router, monitoring.router, _docs)
+    rest = (session_memories.router, memories.router, people.router, documents.router)
     for part in (*parts, *rest, documents.of_places):
         made.router.routes += part.routes
     made.add_middleware(Audit)

@@ -13,13 +13,12 @@ import typer
 from agent.surfaces.cli.chat.conversation import Conversation, ends
 from agent.surfaces.cli.options import PlaceName, User
 from agent.surfaces.cli.output import interactive, plain
-from agent.surfaces.cli.session import Companion, Session, with_session
+from agent.surfaces.cli.session import Session, with_session
 from agent.tracing.render.text import json_text
 from agent.types.records_json import decision_json, forgotten_json
 
 if TYPE_CHECKING:
     from agent.types import Reply
-    from tools.proposed_call import Confirm
 
 ANNOUNCEMENT = (
     "No language model is configured: this is Hachi's small rule-based stand-in. "
@@ -53,10 +52,20 @@ async def chat(
 
             await converse(pet, session, user, place)
             return
-        turn = _Turn(pet, user, place, json=json, streamed=at_terminal)
-        talk = Conversation(pet, user, place, turn.take, _print_receipts if json else None)
-        if talk.for_people and message is None:  # a next line can be the answer
-            turn.confirm = talk.propose
+
+        async def turn(text: str) -> "Reply":
+            confirm = None if json or message is not None else talk.propose  # a next line can be the answer
+            if at_terminal:
+                from agent.surfaces.cli.chat.markdown import print_turn
+
+                reply = await print_turn(pet, text, user, place, confirm)
+            else:
+                reply = await pet.respond(text, user=user, place=place, settle=json, confirm=confirm)
+                print(json_text(_reply_json(reply)) if json else plain(reply.message), flush=True)
+            await pet.settle(SETTLE_TIMEOUT + (pet.settings.model_timeout if json else 0), hurry=False)
+            return reply
+
+        talk = Conversation(pet, user, place, turn, _print_receipts if json else None)
         async for line in stdin_lines() if message is None else _once(message):
             if ends(line) and message is None and not json:
                 break
@@ -107,28 +116,6 @@ async def stdin_lines() -> AsyncIterator[str]:
         if isinstance(line, OSError):
             raise line
         yield line
-
-
-class _Turn:
-    def __init__(self, pet: Companion, user: str, place: str, *, json: bool, streamed: bool) -> None:
-        self._pet, self._user, self._place = pet, user, place
-        self._json, self._streamed = json, streamed
-        self.confirm: Confirm | None = None
-
-    async def take(self, text: str) -> "Reply":
-        """Run a turn with its background work, and print the reply."""
-        pet, json = self._pet, self._json
-        if self._streamed:
-            from agent.surfaces.cli.chat.markdown import print_turn
-
-            reply = await print_turn(pet, text, self._user, self._place, self.confirm)
-        else:
-            reply = await pet.respond(
-                text, user=self._user, place=self._place, settle=json, confirm=self.confirm
-            )
-            print(json_text(_reply_json(reply)) if json else plain(reply.message), flush=True)
-        await pet.settle(SETTLE_TIMEOUT + (pet.settings.model_timeout if json else 0), hurry=False)
-        return reply
 
 
 def _print_receipts(receipts: Any) -> None:

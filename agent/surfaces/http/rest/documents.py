@@ -17,7 +17,7 @@ from agent.surfaces.http.authentication import Authenticated, Pet, require_admin
 from agent.surfaces.http.errors import forbidden, not_found
 from agent.surfaces.http.limits import StrictBody
 from agent.surfaces.http.openai_api.completion import example
-from agent.surfaces.http.rest.users import User
+from agent.surfaces.http.rest.memories import User
 from agent.surfaces.http.routes import api_routes
 from agent.types.arguments import Limit, Query
 from agent.types.meanings import owner_of_documents

@@ -17,8 +17,8 @@ from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 
 from agent.surfaces.http import monitoring
-from agent.surfaces.http.openai_api import chat, embeddings, models, responses
-from agent.surfaces.http.rest import documents, session_memories, users
+from agent.surfaces.http.openai_api import chat, models, responses
+from agent.surfaces.http.rest import documents, memories, people, session_memories
 from agent.surfaces.web import memory_pages, talk, trace_list
 
 EXAMPLES = 2
@@ -91,10 +91,10 @@ def test_no_request_waits_for_a_thread() -> None:
         chat,
         responses,
         models,
-        embeddings,
         monitoring,
         session_memories,
-        users,
+        memories,
+        people,
         documents,
         memory_pages,
         talk,

@@ -1,19 +1,24 @@
-"""Ask the questions of `hachi setup`.
+"""Ask one question of `hachi setup` after the other, and write the answers to the settings file.
 
 An option answers a question. Without one a person at a terminal is asked; without a terminal the current
 value stays.
 """
 
+import io
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 from typing import Any
 
+from dotenv import dotenv_values
+from dotenv.parser import parse_stream
 from prompt_toolkit import PromptSession
 from pydantic import SecretStr
 
-from agent.errors import BadInput, HachiError
-from agent.settings import Settings, variable_of
-from agent.surfaces.cli.output import plain, say
+from agent.errors import BadInput, HachiError, SettingsError
+from agent.settings import Settings, sources, variable_of
+from agent.surfaces.cli.output import plain, say, write_output
+from agent.types.home_files import read_settings_file
 
 SHOWN = 4
 """How many characters at the end of a secret are shown."""
@@ -131,3 +136,51 @@ def _is_yes(text: str) -> bool:
     if text.lower() not in ("y", "yes", "n", "no", ""):
         raise BadInput("answer y or n")
     return text.lower().startswith("y")
+
+
+def path_of(settings: Settings) -> Path:
+    """Return the path of the settings file. Raises SettingsError if it cannot be rewritten, for example a
+    pipe."""
+    path = (settings.env_file or settings.home / ".env").resolve()
+    if path.exists() and not path.is_file():
+        raise SettingsError(
+            f"{path} is no regular file; set HACHI_ENV_FILE to the file to write, or unset it"
+        )
+    return path
+
+
+def write(path: Path, changes: Mapping[str, str | None]) -> None:
+    """Write the values that change, by field of Settings; None removes one. Raises SettingsError if a value
+    would be read back as another one, and OSError."""
+    before = read_settings_file(path, required=False)
+    values = {variable_of(field): value for field, value in changes.items()}
+    values = {name: value for name, value in values.items() if value != before.get(name)}
+    if values:
+        text = changed(path.read_text("utf-8") if path.exists() else "", values)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        names = (name if value is not None else f"no {name}" for name, value in values.items())
+        write_output(path, text, ", ".join(names))
+    else:
+        say(f"nothing to change in {path}")
+    read = sources()
+    if elsewhere := [name for name in map(variable_of, changes) if read.get(name) == "environment"]:
+        say(f"the environment sets {', '.join(elsewhere)}, too, and wins over the file")
+
+
+def changed(text: str, values: Mapping[str, str | None]) -> str:
+    """Return the text of the file with these variables; other lines and comments stay. Raises
+    SettingsError."""
+    stays = [line.original.string for line in parse_stream(io.StringIO(text)) if line.key not in values]
+    before = "".join(stays)
+    new = f"{before}\n" if before and not before.endswith("\n") else before
+    new += "".join(f"{name}={_quoted(value)}\n" for name, value in values.items() if value is not None)
+    read = dotenv_values(stream=io.StringIO(new))
+    for name, value in values.items():
+        if read.get(name) != value:
+            raise SettingsError(f"{name} cannot be written to a settings file; export it in the environment")
+    return new
+
+
+def _quoted(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"

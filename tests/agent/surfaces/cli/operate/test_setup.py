@@ -19,7 +19,7 @@ from slack_server import APP_TOKEN, BOT_TOKEN, SlackServer
 
 from agent.errors import SettingsError
 from agent.surfaces.bots.slack.access import SCOPES
-from agent.surfaces.cli.operate.setup import env_file, model
+from agent.surfaces.cli.operate.setup import dialogue, questions
 from hachi import Settings
 
 AWAY = "http://127.0.0.1:9/v1"
@@ -42,7 +42,7 @@ def file(home: Path) -> Path:
 @pytest.fixture
 def typing(hachi: Hachi, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
     """`typing("2\\r", "--bot", "none")` answers with these keys at a terminal where no server is found."""
-    monkeypatch.setattr(model, "HERE", {"ollama": AWAY})
+    monkeypatch.setattr(questions, "HERE", {"ollama": AWAY})
 
     def run(keys: str, *options: str) -> Ran:
         with create_pipe_input() as keyboard, create_app_session(input=keyboard, output=DummyOutput()):
@@ -109,7 +109,7 @@ def test_what_is_wrong_is_told_in_a_line_and_nothing_is_written(hachi, server, f
 def test_what_answers_on_this_machine_is_offered_and_a_wrong_answer_asked_again(
     typing, server, file, monkeypatch
 ):
-    monkeypatch.setattr(model, "HERE", {"ollama": AWAY, "vllm": server.url})
+    monkeypatch.setattr(questions, "HERE", {"ollama": AWAY, "vllm": server.url})
     ran = typing("nonsense\r1\r\rirc\rNone\r")
     assert f"1  vllm at {server.url}: tiny" in ran.out
     assert "ollama at" not in ran.out
@@ -192,11 +192,11 @@ def test_no_device_is_taken_for_the_settings_file(hachi):
 
 @pytest.mark.parametrize("value", ["plain", "it's", "a\\b", "two words # and more", '"quoted"', "€"])
 def test_a_value_is_read_as_it_was_written(value):
-    text = env_file.changed("A=1\nB=2", {"B": value, "C": value, "D": None})
+    text = dialogue.changed("A=1\nB=2", {"B": value, "C": value, "D": None})
     assert text.startswith("A=1\n")
-    assert env_file.changed(text, {"B": None, "C": None}) == "A=1\n"
+    assert dialogue.changed(text, {"B": None, "C": None}) == "A=1\n"
 
 
 def test_a_value_that_would_be_read_as_another_one_is_refused():
     with pytest.raises(SettingsError, match="C cannot be written"):
-        env_file.changed("A=1\n", {"C": "${A}"})
+        dialogue.changed("A=1\n", {"C": "${A}"})

@@ -1,4 +1,4 @@
-"""Embeddings, with OpenAI's own client."""
+"""Models and embeddings, with OpenAI's own client."""
 
 from typing import Any
 
