@@ -95,22 +95,6 @@ def _one_connection_at_a_time(request: pytest.FixtureRequest) -> Iterator[None]:
         pytest.fail("a second connection was taken inside a transaction:\n" + CONNECTIONS.second[0])
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _single_statements_take_a_connection() -> Iterator[None]:
-    """Watch single statements too: on SQLite they use connections outside the pool."""
-    from memory.sql.engine.database import Database
-
-    alone = Database._alone
-
-    def watched(self: Database, *given: Any) -> Any:
-        CONNECTIONS.asked(self.engine.sync_engine)
-        return alone(self, *given)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Database, "_alone", watched)
-        yield
-
-
 @pytest.fixture
 def several_connections() -> None:
     """Allow several connections in a test that needs them."""
@@ -124,9 +108,10 @@ def _statements_compiled_once() -> Iterator[None]:
     from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
 
     from memory.sql.engine import connecting as engine
+    from memory.sql.engine.database import Database
     from memory.sql.engine.loop_sqlite import LoopSQLite
 
-    create, compiled = engine.create_async_engine, dict[str, Any]()
+    create, alone, compiled = engine.create_async_engine, Database._alone, dict[str, Any]()
 
     def sharing(url: Any, **given: Any) -> Any:
         created = create(url, **given)
@@ -135,8 +120,13 @@ def _statements_compiled_once() -> Iterator[None]:
         CONNECTIONS.watch(mine)
         return created
 
+    def watched(self: Database, *given: Any) -> Any:  # on SQLite it uses connections outside the pool
+        CONNECTIONS.asked(self.engine.sync_engine)
+        return alone(self, *given)
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(engine, "create_async_engine", sharing)
+        patch.setattr(Database, "_alone", watched)
         for dialect in (LoopSQLite, PGDialect_asyncpg):
             patch.setattr(dialect, "__hash__", lambda self: hash(type(self)))
             patch.setattr(dialect, "__eq__", lambda self, other: type(self) is type(other))

@@ -14,10 +14,10 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from json_repair import repair_json
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
 from pydantic_core import from_json, to_jsonable_python
 
 from memory.errors import HachiError
@@ -78,17 +78,18 @@ class Tool:
 def tool_of(function: Callable[..., Awaitable[Any]], seconds: float | None = None) -> Tool:
     """Make a tool of an async function whose first argument is the `TurnContext`."""
     parameters = [*inspect.signature(function).parameters.values()][1:]
+    # The fields have names of their own, since a model has no field called `_x` or `model_config`.
     fields: dict[str, Any] = {
-        parameter.name: parameter.annotation
-        if parameter.default is parameter.empty
-        else (parameter.annotation, parameter.default)
-        for parameter in parameters
+        f"argument_{at}": Annotated[one.annotation, Field(alias=one.name)]
+        if one.default is one.empty
+        else (one.annotation, Field(one.default, alias=one.name))
+        for at, one in enumerate(parameters)
     }
     arguments = lenient(create_model(function.__name__, __config__=ConfigDict(extra="ignore"), **fields))
 
     async def run(turn: TurnContext, written: str) -> ToolResult:
-        read = arguments.model_validate(read_arguments(written))
-        values = {name: getattr(read, name) for name in type(read).model_fields}
+        read = vars(arguments.model_validate(read_arguments(written)))
+        values = {parameter.name: read[field] for parameter, field in zip(parameters, fields, strict=True)}
         return ToolResult(await function(turn, **values), ok=True)
 
     asked = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
@@ -98,7 +99,8 @@ def tool_of(function: Callable[..., Awaitable[Any]], seconds: float | None = Non
 
 def lenient(arguments: type[Arguments]) -> type[Arguments]:
     """Accept null for an argument with a default, and text with commas for a list."""
-    parts, fields = arguments.model_json_schema()["properties"], arguments.model_fields
+    parts = arguments.model_json_schema()["properties"]
+    fields = {field.alias or name: field for name, field in arguments.model_fields.items()}
     defaulted = {n for n in parts if not fields[n].is_required() and '"null"' not in json.dumps(parts[n])}
     lists = {name for name, part in parts.items() if part.get("type") == "array"}
 

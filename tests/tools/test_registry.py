@@ -61,6 +61,17 @@ def test_the_schema_comes_from_the_signature():
     }
 
 
+async def odd(turn: TurnContext, _x: int, model_config: int, model_validate: int, copy: int = 4) -> list[int]:
+    """Take names that pydantic uses itself."""
+    return [_x, model_config, model_validate, copy]
+
+
+async def test_an_argument_may_have_any_name():
+    made, given = tool_of(odd), {"_x": "1", "model_config": "2", "model_validate": "3"}
+    assert made.schema["required"] == [*given]
+    assert (await made.call(ANA, json.dumps(given))).text == "[1, 2, 3, 4]"
+
+
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 def test_every_argument_says_what_it_is(tool):
     assert tool.description.endswith((".", "`."))
@@ -204,11 +215,7 @@ def test_null_is_the_default_and_a_text_with_commas_a_list():
 
     read = lenient(Given)
     written = {"names": "a,b", "size": None, "town": None, "needed": "x"}
-    assert read.model_validate(written).model_dump() == {
-        "names": ["a", "b"],
-        "size": 3,
-        "town": None,
-        "needed": "x",
-    }
+    meant = {"names": ["a", "b"], "size": 3, "town": None, "needed": "x"}
+    assert read.model_validate(written).model_dump() == meant
     with pytest.raises(ValidationError):
         read.model_validate({"needed": None})
