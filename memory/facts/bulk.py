@@ -89,7 +89,7 @@ async def _add_together(writer: FactWriter, facts: Refused) -> list[Decision]:
 
 async def _store_together(writer: FactWriter, connection: AsyncConnection, facts: Refused) -> list[Decision]:
     first = facts[0][0]
-    aliases = await writer.store.aliases(connection, first.origin.audience.keys, first.now)
+    aliases = await writer.store.aliases(first.origin.audience.keys, first.now, connection)
     theirs = memory_owners.c.owner.in_(first.origin.owners)
     same = memory_owners.c.content_key.in_({fact.key for fact, _ in facts})
     used = set(await connection.scalars(select(memory_owners.c.content_key).where(theirs, same)))

@@ -127,7 +127,7 @@ class SimilarFacts:
         )
         # Only aliases that the audience may read, because it sees the reason.
         present = candidate.origin.audience.keys
-        aliases = await self.store.aliases(connection, present, now) if searched.since else Aliases()
+        aliases = await self.store.aliases(present, now, connection) if searched.since else Aliases()
         return Case.of(
             candidate,
             worded_so=known.worded_so,

@@ -85,7 +85,7 @@ class FactWriter:
                 return None
             new, old = found[new_id], found[old_id]
             candidate = as_candidate(new, origin, now)
-            aliases = await self.store.aliases(connection, origin.audience.keys, now)
+            aliases = await self.store.aliases(origin.audience.keys, now, connection)
             step = step_of(candidate, new, old, ruling, aliases)
             if step is None:
                 return None

@@ -142,7 +142,7 @@ class Recall:
 
     async def aliases(self, audience: Audience) -> Aliases:
         """Return the groups of names of one person that this audience may know."""
-        return await self.store.readable_aliases(audience, self.clock())
+        return await self.store.aliases(audience.keys, self.clock())
 
     async def recent(self, audience: Audience, limit: int, exclude: Collection[str] = ()) -> list[Hit]:
         """Return the newest facts from SQL alone, without those of `exclude`. Global facts are added if the

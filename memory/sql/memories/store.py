@@ -4,13 +4,13 @@ A memory's owners are its rows in `memory_owners`. It is superseded for each own
 text stays for history and undo. Without an active owner nobody can read it.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
+    Boolean,
     ColumnElement,
     Select,
     and_,
@@ -20,6 +20,7 @@ from sqlalchemy import (
     func,
     insert,
     literal,
+    literal_column,
     or_,
     select,
     text,
@@ -85,6 +86,16 @@ CACHED_READERS = 10_000
 """The most audiences whose aliases are cached."""
 
 
+_INSERT_LINKS = insert(memory_owners).returning(
+    literal_column(
+        """EXISTS (SELECT 1 FROM memory_owners AS other WHERE other.owner = memory_owners.owner
+        AND other.content_key = memory_owners.content_key AND other.memory_id <> memory_owners.memory_id)""",
+        Boolean,
+    )
+)
+"""Inserts links, and returns of each whether its owner has another memory in the same words."""
+
+
 @cache
 def _comparable_facts(*, stated: bool, searched: bool, sqlite: bool) -> Select[Any]:
     """Select the owners' memories in the same words, those with these ids, and with `searched` those that
@@ -118,8 +129,7 @@ class ComparableFacts(NamedTuple):
     """The unexpired ones, the search results, and memories that changed since the search."""
 
 
-@dataclass(frozen=True, slots=True)
-class _CachedAliases:
+class _CachedAliases(NamedTuple):
     aliases: Aliases
     writes: int
     at: datetime
@@ -213,22 +223,16 @@ class MemoryStore:
         async with self.database.read() as connection:
             return await fetch(connection, condition, now, limit)
 
-    async def readable_aliases(self, audience: Audience, now: datetime) -> Aliases:
-        """Return the aliases of people that the memories of this audience state. Cached until this
-        process writes, and for `ALIASES_FRESH` at most."""
-        return await self._read_aliases(self.database.rows, audience.keys, now)
-
-    async def aliases(self, connection: AsyncConnection, owners: frozenset[str], now: datetime) -> Aliases:
-        """Return the `readable_aliases` of these owners, in the caller's transaction."""
-        return await self._read_aliases(connection.execute, owners, now)
-
-    async def _read_aliases(
-        self, ask: Callable[..., Awaitable[Iterable[Any]]], owners: frozenset[str], now: datetime
+    async def aliases(
+        self, owners: frozenset[str], now: datetime, connection: AsyncConnection | None = None
     ) -> Aliases:
+        """Return the aliases of people that the memories of these owners state, in the caller's transaction
+        if there is one. Cached until this process writes, and for `ALIASES_FRESH` at most."""
         cached, writes = self._aliases.get(owners), self.database.writes
         if cached and cached.writes == writes and abs(now - cached.at) <= ALIASES_FRESH:
             return cached.aliases
-        rows = await ask(ALIASES, {"owners": list(owners), "now": now})
+        ask = connection.execute if connection else self.database.rows
+        rows: Iterable[Any] = await ask(ALIASES, {"owners": list(owners), "now": now})
         found = Aliases(tuple((row.name, row.other) for row in rows))
         if len(self._aliases) >= CACHED_READERS:
             self._aliases.clear()
@@ -301,11 +305,13 @@ class MemoryStore:
             for _, id, owner in owned
             for name, other in aliases
         ]
-        for table, values in ((memories, rows), (memory_owners, links), (memory_aliases, linked)):
-            if values:
-                await connection.execute(insert(table), values)
-        owners = {owner for _, _, owner in owned if owner not in never}
-        await replace_same(connection, {key: memory.id for key, memory in facts.items()}, owners, now)
+        await connection.execute(insert(memories), rows)
+        told_before = (await connection.scalars(_INSERT_LINKS, links)).all()
+        if linked:
+            await connection.execute(insert(memory_aliases), linked)
+        if any(told_before):
+            owners = {owner for _, _, owner in owned if owner not in never}
+            await replace_same(connection, {key: memory.id for key, memory in facts.items()}, owners, now)
 
     async def supersede(
         self,
