@@ -17,6 +17,8 @@ ROOM_FOR_MARK = 30
 """Characters reserved for the mark at the end of a cut passage."""
 SHORTEST = 200
 """Minimum characters of the best passage, however small the budget is: a name alone answers nothing."""
+IRRELEVANT = "nothing in the documents bears on this"
+NONE_ADDED = "no documents have been added that may be read here"
 
 
 async def search_knowledge(
@@ -29,22 +31,17 @@ async def search_knowledge(
         return {"chunks": [], "note": "this person is anonymous: no documents are read for them"}
     best = await turn.knowledge.search(query, turn.audience, limit)
     new = [chunk for chunk in best if chunk.id not in turn.shown]
-    if not new:
-        note = "nothing beyond what you see already" if best else await _why_nothing(turn)
-        return {"chunks": [], "note": note}
+    if best and not new:
+        return {"chunks": [], "note": "nothing beyond what you see already"}
+    if not new:  # documents that may not be read count as absent: their existence must not leak
+        some = await turn.knowledge.documents(turn.audience)
+        return {"chunks": [], "note": IRRELEVANT if some else NONE_ADDED}
     names = display_names(chunk.source for chunk in new)
     shown = _that_fit([_passage(chunk, names[chunk.source]) for chunk in new], turn.knowledge_characters)
     notes = [SEEN] if len(new) < len(best) else []
     if more := len(new) - len(shown):
         notes.append(f"{more} more did not fit; a narrower question may bring them")
     return {"chunks": shown} | ({"note": "; ".join(notes)} if notes else {})
-
-
-async def _why_nothing(turn: TurnContext) -> str:
-    """Say why there are no hits. Unreadable documents count as absent: their existence must not leak."""
-    if await turn.knowledge.documents(turn.audience):
-        return "nothing in the documents bears on this"
-    return "no documents have been added that may be read here"
 
 
 def _passage(chunk: Chunk, name: str) -> dict[str, Any]:

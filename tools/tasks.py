@@ -47,30 +47,16 @@ async def update_task(
     if id is None and not description.strip():
         raise TryAgain("description: say what is to be done, or give the id of a task")
     now = turn.clock()
-    when = _read_due(turn, due, now)
-    updating = partial(
-        turn.tasks.update,
-        turn.user,
-        description,
-        status,
-        id=id,
-        due=when,
-        place=turn.place,
-        now=now,
-        message_id=turn.message_id,
-    )
     try:
-        change = await stored(updating)
+        when: Due = None if due is None else read_due(due, turn.zone, now)
+    except ValueError as error:
+        raise TryAgain(f'due: {error}; "never" for none') from error
+    about: dict[str, Any] = {"id": id, "due": when, "place": turn.place, "message_id": turn.message_id}
+    try:
+        change = await stored(partial(turn.tasks.update, turn.user, description, status, now=now, **about))
     except NotFound as error:
         raise TryAgain(str(error)) from error
     return _shown(turn, change, when, now)
-
-
-def _read_due(turn: TurnContext, due: str | None, now: datetime) -> Due:
-    try:
-        return None if due is None else read_due(due, turn.zone, now)
-    except ValueError as error:
-        raise TryAgain(f'due: {error}; "never" for none') from error
 
 
 def _shown(turn: TurnContext, change: Change, when: Due, now: datetime) -> dict[str, Any]:
