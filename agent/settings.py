@@ -21,7 +21,6 @@ from pydantic import (
     ValidationError,
     field_validator,
 )
-from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
@@ -95,24 +94,21 @@ def _conventional(name: str) -> Any:
     return Field(default=None, validation_alias=AliasChoices(name.lower(), name))
 
 
-def _variable(fields: Mapping[str, FieldInfo], name: str) -> tuple[str, bool]:
-    """Map names and aliases of settings to their environment variable, and whether it is a secret."""
-    field = fields[name.lower()]
-    conventional = isinstance(field.validation_alias, AliasChoices)
-    variable = name.upper() if conventional else f"HACHI_{name.upper()}"
-    return variable, "SecretStr" in str(field.annotation)
+def variable_of(field: str) -> str:
+    """Return the environment variable of a setting."""
+    conventional = isinstance(Settings.model_fields[field].validation_alias, AliasChoices)
+    return field.upper() if conventional else f"HACHI_{field.upper()}"
 
 
-def _unreadable(fields: Mapping[str, FieldInfo], name: str, fault: ErrorDetails) -> str:
-    """Say why a setting cannot be read. The value of a secret is not shown."""
+def _unreadable(name: str, fault: ErrorDetails) -> str:
+    """Say why a setting, named by its field or variable, cannot be read. The value of a secret is not
+    shown."""
+    field, fields = name.lower(), Settings.model_fields
     if fault["type"] == "extra_forbidden":
-        advice = (
-            _advice(name.lower(), {field: field for field in fields})
-            or "docs/settings.md lists what there is"
-        )
+        advice = _advice(field, {one: one for one in fields}) or "docs/settings.md lists what there is"
         return f"there is no setting {name!r}; {advice}"
-    variable, secret = _variable(fields, name)
-    secret = secret or "://" in str(fault["input"])  # an address may hold a password
+    variable, address = variable_of(field), "://" in str(fault["input"])  # which may hold a password
+    secret = address or "SecretStr" in str(fields[field].annotation)
     shown = variable if secret else f"{variable}={reprlib.repr(fault['input'])}"
     return f"{shown} cannot be read: {fault['msg'].removeprefix('Value error, ').lower()}"
 
@@ -143,11 +139,6 @@ def sources() -> dict[str, str]:
     read = _Environment(Settings, {}).sources
     variables = map(variable_of, Settings.model_fields)
     return {name: read[name.lower()] for name in variables if name.lower() in read}
-
-
-def variable_of(field: str) -> str:
-    """Return the environment variable of a setting."""
-    return _variable(Settings.model_fields, field)[0]
 
 
 def misspelt() -> list[str]:
@@ -412,7 +403,7 @@ class Settings(BaseSettings):
             return cls(**values)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            reason = _unreadable(cls.model_fields, str(first["loc"][0]), first)
+            reason = _unreadable(str(first["loc"][0]), first)
         raise SettingsError(reason)  # without the cause, which shows the values, secrets too
 
     model_variable: ClassVar[str] = "HACHI_MODEL"

@@ -69,17 +69,14 @@ def checks_call(method: F) -> F:
         parts = getattr(args[0], "parts", None) if args and "user" in kwargs else None
         recorder = getattr(parts, "recorder", None)
         passed = dict(zip(names, args, strict=False)) | kwargs
-        with recorder.call(method.__name__, passed) if recorder else nullcontext(_ignore) as returned:
+        with recorder.call(method.__name__, passed) if recorder else nullcontext() as returned:
             args, kwargs = read(args, kwargs)
             result = await method(*args, **kwargs)
-            returned(result)
+            if returned:
+                returned(result)
             return result
 
     return cast(F, awaited_call)
-
-
-def _ignore(_: object) -> None:
-    """Record nothing of the call."""
 
 
 def _path(names: list[str], fault: Mapping[str, Any]) -> str:

@@ -44,12 +44,11 @@ def read_settings_file(path: Path, *, required: bool) -> dict[str, str]:
         with path.open(encoding="utf-8") as file:
             require_ours(path, os.fstat(file.fileno()))
             return {name: value for name, value in dotenv_values(stream=file).items() if value}
-    except (FileNotFoundError, NotADirectoryError) as error:
-        if not required:
-            return {}
-        raise _unreadable(path, error) from error
     except (OSError, UnicodeError) as error:
-        raise _unreadable(path, error) from error
+        if not required and isinstance(error, FileNotFoundError | NotADirectoryError):
+            return {}
+        why = getattr(error, "strerror", error)
+        raise SettingsError(f"the settings file {path} cannot be read ({why})") from error
 
 
 def require_ours(path: Path, status: os.stat_result) -> None:
@@ -59,7 +58,3 @@ def require_ours(path: Path, status: os.stat_result) -> None:
         raise SettingsError(f"{path} belongs to another user; settings are read from a file of your own")
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise SettingsError(f"others may write it, so {path} is not read; run: chmod 600 {path}")
-
-
-def _unreadable(path: Path, error: Exception) -> SettingsError:
-    return SettingsError(f"the settings file {path} cannot be read ({getattr(error, 'strerror', error)})")

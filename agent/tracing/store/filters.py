@@ -15,10 +15,7 @@ from agent.types.checks import checks_fields
 from memory.audience import Place
 
 _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
-
-
-def _kinds(value: object) -> frozenset[str]:
-    return frozenset(map(short_text, listed(value)))
+_KINDS = Argument(lambda value: frozenset(map(short_text, listed(value))))
 
 
 @checks_fields
@@ -38,7 +35,7 @@ class TraceFilter:
     since: Instant | None = None
     slower: Seconds | None = None
     """The minimum duration in seconds."""
-    kinds: Annotated[frozenset[str], Argument(_kinds)] = frozenset({TURN})
+    kinds: Annotated[frozenset[str], _KINDS] = frozenset({TURN})
     """Empty selects every kind."""
     message_id: ShortText | None = None
     """The message that the turn answered."""
