@@ -41,7 +41,6 @@ from agent.types.options import Clock, OpenOptions, TurnOptions
 from agent.wiring.components import Components, open_components, utc_now
 from agent.wiring.runtime import Runtime, open_runtime
 from memory.errors import MemoryFault
-from memory.sql.jobs.last_runs import LastRuns
 
 if TYPE_CHECKING:
     from agent.background.consolidation.learn_imported import Learning, LearningCost, LearningResult
@@ -73,7 +72,7 @@ class Companion:
         self.admin = AdminService(c, forgetting)
         self.reminders = Reminders(c)
         """Surfaces register senders here; reminders of due tasks then go to the people whom they reach."""
-        self.check_ins = CheckInService(c, c.deliveries, self._take_unasked_turn)
+        self.check_ins = CheckInService(c, self._take_unasked_turn)
         """Surfaces register senders here; check-ins then go to people who want them."""
         self.calls = ConfirmedCalls(c, self._take_unasked_turn)
         """Tool calls that wait for a person to confirm them with a button, and then run."""
@@ -121,14 +120,7 @@ class Companion:
             closing.push_async_callback(pet._stop)
             if options.get("periodic_jobs", options.get("upkeep", True)):
                 schedule = Schedule(
-                    pet.admin,
-                    pet.reminders,
-                    pet.check_ins,
-                    pet.calls,
-                    components.figures,
-                    components.erasure,
-                    LastRuns(components.database, components.clock),
-                    pet._wake_worker,
+                    components, pet.admin, pet.reminders, pet.check_ins, pet.calls, pet._wake_worker
                 )
                 schedule.start(closing)
             with suppress(MemoryFault):  # the next operation reports a database that is away

@@ -22,7 +22,6 @@ from memory.audience import PRIVATE, Audience, user_key
 from memory.people.check_ins import CheckIn, ClaimedCheckIn
 from memory.people.due_tasks import longest_prefix
 from memory.process.breaker import NotNow, calls_for
-from memory.sql.jobs.deliveries import Deliveries
 from memory.sql.jobs.job import Job, StaleClaim
 from memory.text.quoting import joined
 from prompts import render
@@ -58,7 +57,6 @@ did (``discord:1234``). It is called once for each message, whatever comes of it
 @dataclass(frozen=True)
 class CheckInService:
     parts: "Components"
-    deliveries: Deliveries
     turn: Callable[[TurnRequest], Awaitable[Reply]]
     """Takes a turn that no message began."""
     _senders: dict[str, Send] = field(default_factory=dict)
@@ -158,7 +156,7 @@ class CheckInService:
             log.warning("a check-in is not sent again: %s: %s", type(error).__name__, error)
             return False
         if isinstance(sent, str) and sent:
-            await self.deliveries.answered([], self.parts.clock(), reply.message_id, [sent])
+            await self.parts.deliveries.answered([], self.parts.clock(), reply.message_id, [sent])
         return bool(sent)
 
     async def _request(self, user: str, one: CheckIn) -> TurnRequest:

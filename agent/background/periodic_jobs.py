@@ -16,12 +16,12 @@ from agent.background.confirmed_calls import ConfirmedCalls
 from agent.background.reminders import Reminders
 from agent.errors import HachiError
 from agent.services.admin import AdminService
-from agent.services.statistics import Figures
-from memory.forgetting.erasure import Erasure
 from memory.sql.jobs.last_runs import LastRuns
 
 if TYPE_CHECKING:
     from apscheduler.schedulers.asyncio import AsyncIOScheduler
+
+    from agent.wiring.components import Components
 
 log = logging.getLogger("hachi.schedule")
 
@@ -42,13 +42,11 @@ STOP_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Schedule:
+    parts: "Components"
     maintenance: AdminService
     reminders: Reminders
     check_ins: CheckInService
     calls: ConfirmedCalls
-    figures: Figures
-    erasure: Erasure
-    last_runs: LastRuns
     wake_worker: Callable[[], Awaitable[None]]
     _running: dict[str, asyncio.Task[str]] = field(default_factory=dict)
 
@@ -69,7 +67,7 @@ class Schedule:
             ("check in", MINUTE, self.check_ins.run, "nobody was asked how things went"),
             ("calls", MINUTE, self.calls.drop_late, "what nobody agreed to was not dropped"),
             ("erase", 5 * MINUTE, self._erase, "an interrupted erasure could not go on"),
-            ("figures", MINUTE, self.figures.flush, "the figures were not stored"),
+            ("figures", MINUTE, self.parts.figures.flush, "the figures were not stored"),
         ):
             scheduler.add_job(
                 self._start, "interval", (name, act, failure), seconds=seconds, id=name, name=name
@@ -94,7 +92,8 @@ class Schedule:
         """Wrap a job so that it runs in one of all processes, if its last run was at least `seconds` ago."""
 
         async def run() -> None:
-            async with self.last_runs.claimed(name, timedelta(seconds=seconds)) as due:
+            runs = LastRuns(self.parts.database, self.parts.clock)
+            async with runs.claimed(name, timedelta(seconds=seconds)) as due:
                 if due:
                     await act()
 
@@ -121,7 +120,7 @@ class Schedule:
             log.info("purged %d memories", len(gone))
 
     async def _erase(self) -> None:
-        for receipt in await self.erasure.resume():
+        for receipt in await self.parts.erasure.resume():
             log.info("an interrupted erasure went on: %s", "verified" if receipt.verified else "not verified")
 
     async def _prune(self) -> None:

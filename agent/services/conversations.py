@@ -218,10 +218,10 @@ class ConversationService:
         imported before, or forgotten since, are skipped."""
         target = TurnRequest("", user, self.parts.clock(), place_of(place), conversation)
         read = await read_messages(messages, target)
-        for speaker in {target.user, *(speaker for _, speaker in read)}:
+        for speaker in {target.user, *(one.user for one in read)}:
             await self.parts.erasure.finished(speaker)
         c = self.parts
-        new = await store_messages(c.database, c.transcript, read, messages, target, progress)
+        new = await store_messages(c.database, c.transcript, read, target, progress)
         await c.sync.try_to_catch_up()
         return new
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from agent.errors import BadInput
@@ -26,32 +26,39 @@ from memory.text import storable
 MESSAGES_AT_ONCE = 500
 """Messages that are stored in one transaction."""
 
-Read = Sequence[tuple[Message, str]]
-"""Messages, each with the user who wrote it or got the reply."""
+
+class ImportedMessage(NamedTuple):
+    message: Message
+    """Its id is empty if the file has none."""
+    user: str
+    """The user who wrote it or got the reply."""
+    timed: bool
+    """Whether the file says when it was sent; if not, the time is that of the import."""
 
 
-async def read_messages(messages: Sequence[Mapping[str, Any]], target: TurnRequest) -> Read:
-    """Parse the messages; those without an id get an empty one. Raises BadInput."""
+async def read_messages(
+    messages: Sequence[Mapping[str, Any]], target: TurnRequest
+) -> Sequence[ImportedMessage]:
+    """Parse the messages. Raises BadInput."""
     return [_message(given, at, target) async for at, given in unhurried(enumerate(messages))]
 
 
 async def store_messages(
     database: Database,
     transcript: Transcript,
-    read: Read,
-    messages: Sequence[Mapping[str, Any]],
+    read: Sequence[ImportedMessage],
     target: TurnRequest,
     progress: Progress | None = None,
 ) -> int:
     """Store the messages in order, except for those that exist already or were forgotten. Calls `progress`
     with the size of each batch. Returns how many are new."""
-    read = await _with_ids(database, read, messages, target)
+    read = await _with_ids(database, read, target)
     new = 0
     for start in range(0, len(read), MESSAGES_AT_ONCE):
         async with database.write() as connection:
             part = read[start : start + MESSAGES_AT_ONCE]
-            gone = await still_hidden(connection, "message", [message.id for message, _ in part])
-            for message, speaker in part:
+            gone = await still_hidden(connection, "message", [one.message.id for one in part])
+            for message, speaker, _ in part:
                 if message.id in gone:
                     continue
                 written = await transcript.append(
@@ -66,29 +73,28 @@ async def store_messages(
 
 
 async def _with_ids(
-    database: Database, read: Read, given: Sequence[Mapping[str, Any]], target: TurnRequest
-) -> Read:
+    database: Database, read: Sequence[ImportedMessage], target: TurnRequest
+) -> Sequence[ImportedMessage]:
     """Give each message without an id an id that is the same in every import: a hash of its content with its
     user's random key. So the id of a forgotten message does not reveal its text."""
-    keys = await person_keys(database, {who for message, who in read if not message.id}, target.sent_at)
+    keys = await person_keys(database, {one.user for one in read if not one.message.id}, target.sent_at)
     told: Counter[tuple[str, str]] = Counter()
     found = []
-    async for (message, speaker), as_given in unhurried(zip(read, given, strict=True)):
-        if not message.id:
+    async for one in unhurried(read):
+        if not (message := one.message).id:
             where = (target.place.key, message.conversation_id, message.role)
-            # an unknown time is set to now, which differs in each import
-            known = as_given["sent_at"] is not None
-            sent_at = message.sent_at.astimezone(UTC).isoformat() if known else ""
+            # the time of the import differs in each
+            sent_at = message.sent_at.astimezone(UTC).isoformat() if one.timed else ""
             said = json.dumps([*where, message.author, sent_at, message.text])
-            told[speaker, said] += 1
-            digest = hmac.digest(keys[speaker], f"{told[speaker, said]} {said}".encode(), "sha256")
-            message = replace(message, id=str(UUID(bytes=digest[:16], version=4)))
-        found.append((message, speaker))
+            told[one.user, said] += 1
+            digest = hmac.digest(keys[one.user], f"{told[one.user, said]} {said}".encode(), "sha256")
+            id = str(UUID(bytes=digest[:16], version=4))
+            one = one._replace(message=replace(message, id=id))
+        found.append(one)
     return found
 
 
-def _message(given: Mapping[str, Any], at: int, incoming: TurnRequest) -> tuple[Message, str]:
-    """Return the message, and the user who wrote it or received the reply."""
+def _message(given: Mapping[str, Any], at: int, incoming: TurnRequest) -> ImportedMessage:
     try:
         author, text, sent_at = str(given["author"]), str(given["text"]), given["sent_at"]
     except KeyError as error:
@@ -104,7 +110,7 @@ def _message(given: Mapping[str, Any], at: int, incoming: TurnRequest) -> tuple[
         text=storable(text),
         sent_at=read_value(f"message {at + 1}: sent_at", moment_of, sent_at),
     )
-    return message, str(incoming.user)
+    return ImportedMessage(message, str(incoming.user), given["sent_at"] is not None)
 
 
 def _within(incoming: TurnRequest, given: Mapping[str, Any], at: int) -> TurnRequest:

@@ -476,7 +476,7 @@ class RandomWorld:
     def __post_init__(self) -> None:
         zones = [ZoneInfo(name) for name in ("Europe/Paris", "Asia/Tokyo", "America/Lima")]
         self.people = {f"{self.prefix}{zone.key}": Human(f"{self.prefix}{zone.key}", zone) for zone in zones}
-        self.service = CheckInService(self.pet.components, self.pet.conversations.deliveries, self._turn)
+        self.service = CheckInService(self.pet.components, self._turn)
 
     async def live(self) -> None:
         stop = self.service.register(self.prefix, self._judge)
