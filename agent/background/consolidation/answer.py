@@ -24,7 +24,7 @@ from pydantic import (
 )
 from pydantic import WithJsonSchema as Schema
 
-from agent.models.ask import strict_object
+from agent.models.ask import OPTIONAL, list_of, short_text, strict_object
 from agent.models.json_objects import objects_in, simple_keys, up_to_the_last_end
 from agent.turn.context.budget import lines_that_fit
 from agent.types.budget import Budget
@@ -46,16 +46,17 @@ def _field(names: str, default: Any = ...) -> Any:
     return Field(default, validation_alias=AliasChoices(*names.split()))
 
 
-def _text(longest: int = 160, *types: str) -> dict[str, Any]:
-    return {"type": ["string", *types] if types else "string", "maxLength": longest}
+def _text(longest: int = 160) -> Schema:
+    return Schema(short_text(longest))
 
 
-def list_of(item: dict[str, Any]) -> Schema:
-    return Schema({"type": "array", "items": item, "maxItems": 4})
+def list_schema(item: dict[str, Any]) -> Schema:
+    """Return the schema of a list of up to four items."""
+    return Schema(list_of(4, item))
 
 
-def _enum(kind: Any) -> Schema:
-    return Schema({"type": "string", "enum": [*get_args(kind)]})
+def _one_of(*words: str) -> Schema:
+    return Schema({"type": "string", "enum": [*words]})
 
 
 def schema_of(model: type[BaseModel], omitted: Collection[str] = ()) -> dict[str, Any]:
@@ -145,13 +146,10 @@ def _note(info: ValidationInfo, fault: str) -> None:
         info.context.faults.append(fault)
 
 
-Cited = Annotated[
-    tuple[int, ...],
-    BeforeValidator(numbers_in),
-    Schema({"type": "array", "items": {"type": "integer"}, "maxItems": 4}),
-]
+Cited = Annotated[tuple[int, ...], BeforeValidator(numbers_in), list_schema({"type": "integer"})]
 """The numbers of the messages that state an item, from 1."""
-_ShortId = Schema(_text(36, "null"))
+_ShortId = Schema(OPTIONAL | {"maxLength": 36})
+_ItemId = Annotated[Annotated[str, single_line(100)] | None, BeforeValidator(bare_id), _ShortId]
 _Values = Annotated[
     tuple[Annotated[str, single_line(4000, required=False)], ...], Field(max_length=MOST_ITEMS)
 ]
@@ -164,12 +162,14 @@ def _weight(value: object) -> object:
 
 
 class NewFact(Written):
-    text: Annotated[str, single_line(2000), _Original, Schema(_text())] = _field("text fact content")
+    text: Annotated[str, single_line(2000), _Original, _text()] = _field("text fact content")
     messages: Cited = _field("messages message cites", ())
     importance: Annotated[float, BeforeValidator(_weight), Field(ge=0, le=1), Schema({"type": "number"})] = (
         WORDS_OF_IMPORTANCE["medium"]
     )
-    tags: Annotated[tuple[Annotated[Name, _Original], ...], list_of(_text(40))] = _field("tags subjects", ())
+    tags: Annotated[tuple[Annotated[Name, _Original], ...], list_schema(short_text(40))] = _field(
+        "tags subjects", ()
+    )
     ttl: Annotated[str | None, _ShortId] = None
     """Its lifetime, as the model wrote it."""
     replaces: Annotated[str | None, _ShortId] = None
@@ -186,12 +186,12 @@ class NewPreference(Written):
     """A value for the profile. Validation fails if its field does not accept the value."""
 
     needed = "value"
-    key: Annotated[Name, Schema(_text())] = _field("key field")
+    key: Annotated[Name, _text()] = _field("key field")
     value: Annotated[
         bool | int | float | str | _Values | None,
         single_line(4000, required=False),
         _Original,
-        Schema(_text()),
+        _text(),
     ] = None
     messages: Cited = _field("messages message cites", ())
     replaces: Annotated[str | None, single_line(4000, required=False), _ShortId] = None
@@ -212,15 +212,13 @@ class NewPreference(Written):
 
 
 class TaskUpdate(Written):
-    id: Annotated[Annotated[str, single_line(100)] | None, BeforeValidator(bare_id), _ShortId] = _field(
-        "id", None
-    )
+    id: _ItemId = None
     """None or empty: a new task, or the task with a matching description."""
-    description: Annotated[str, single_line(1000, required=False), _Original, Schema(_text())] = _field(
+    description: Annotated[str, single_line(1000, required=False), _Original, _text()] = _field(
         "description task text", ""
     )
     messages: Cited = _field("messages message cites", ())
-    status: Annotated[TaskStatus | None, Word, _enum(TaskStatus)] = None
+    status: Annotated[TaskStatus | None, Word, _one_of(*get_args(TaskStatus))] = None
     """None: an existing task keeps its status, and a new one is open."""
 
     @model_validator(mode="after")
@@ -237,14 +235,12 @@ class TaskUpdate(Written):
 class FollowUp(Written):
     """A check-in to plan for after an event, or a change of a planned one."""
 
-    id: Annotated[Annotated[str, single_line(100)] | None, BeforeValidator(bare_id), _ShortId] = _field(
-        "id", None
-    )
+    id: _ItemId = None
     """The id of the planned check-in that these messages move or settle; None or empty: a new one."""
-    about: Annotated[str, single_line(300, required=False), _Original, Schema(_text())] = _field(
-        "about text", ""
+    about: Annotated[str, single_line(300, required=False), _Original, _text()] = _field("about text", "")
+    after: Annotated[str | None, single_line(100, required=False), Schema(OPTIONAL | {"maxLength": 40})] = (
+        None
     )
-    after: Annotated[str | None, single_line(100, required=False), Schema(_text(40, "null"))] = None
     """The time after the event, as the model wrote it; None if nothing is to be asked any more."""
     messages: Cited = _field("messages message cites", ())
 
@@ -255,11 +251,11 @@ Item = NewFact | NewPreference | TaskUpdate
 class FactRuling(Written):
     """The model's ruling on two facts."""
 
-    new: Annotated[str, Field(coerce_numbers_to_str=True), Schema(_text())]
+    new: Annotated[str, Field(coerce_numbers_to_str=True), _text()]
     """A short id, or the number in `new_facts` as ``#1``."""
-    old: Annotated[str, Field(coerce_numbers_to_str=True), Schema(_text())]
+    old: Annotated[str, Field(coerce_numbers_to_str=True), _text()]
     """A short id."""
-    ruling: Annotated[Ruling | Literal["both"], Word, Schema({"type": "string", "enum": [*RULINGS, "both"]})]
+    ruling: Annotated[Ruling | Literal["both"], Word, _one_of(*RULINGS, "both")]
 
 
 def _without_copies(text: str | None, info: ValidationInfo) -> str:
@@ -267,21 +263,21 @@ def _without_copies(text: str | None, info: ValidationInfo) -> str:
 
 
 class ConsolidationAnswer(Written):
-    summary: Annotated[str, AfterValidator(_without_copies), Schema(_text(1_000))] = _field("summary", "")
+    summary: Annotated[str, AfterValidator(_without_copies), _text(1_000)] = _field("summary", "")
     """The summary of the conversation; empty if the model wrote none."""
-    new_facts: Annotated[tuple[NewFact, ...], list_of(schema_of(NewFact))] = _field("newfacts facts", ())
-    new_preferences: Annotated[tuple[NewPreference, ...], list_of(schema_of(NewPreference))] = _field(
+    new_facts: Annotated[tuple[NewFact, ...], list_schema(schema_of(NewFact))] = _field("newfacts facts", ())
+    new_preferences: Annotated[tuple[NewPreference, ...], list_schema(schema_of(NewPreference))] = _field(
         "newpreferences preferences", ()
     )
-    task_updates: Annotated[tuple[TaskUpdate, ...], list_of(schema_of(TaskUpdate))] = _field(
+    task_updates: Annotated[tuple[TaskUpdate, ...], list_schema(schema_of(TaskUpdate))] = _field(
         "taskupdates tasks", ()
     )
-    memory_summary: Annotated[str | None, AfterValidator(_without_copies), Schema(_text(500))] = _field(
+    memory_summary: Annotated[str | None, AfterValidator(_without_copies), _text(500)] = _field(
         "memorysummary", None
     )
     """The summary of the person's facts; empty if the model wrote none."""
-    rulings: Annotated[tuple[FactRuling, ...], list_of(schema_of(FactRuling))] = _field("rulings", ())
-    follow_ups: Annotated[tuple[FollowUp, ...], list_of(schema_of(FollowUp))] = _field("followups", ())
+    rulings: Annotated[tuple[FactRuling, ...], list_schema(schema_of(FactRuling))] = _field("rulings", ())
+    follow_ups: Annotated[tuple[FollowUp, ...], list_schema(schema_of(FollowUp))] = _field("followups", ())
     faults: tuple[str, ...] = ()
     """The invalid values of the answer, and why."""
     whole: bool = True

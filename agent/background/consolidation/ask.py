@@ -19,7 +19,7 @@ from agent.background.consolidation.answer import (
     Item,
     NewPreference,
     Written,
-    list_of,
+    list_schema,
     read_answer,
     schema_of,
 )
@@ -51,7 +51,7 @@ class _Citation(Written):
 
 
 class _Citations(Written):
-    citations: Annotated[tuple[_Citation, ...], list_of(schema_of(_Citation))] = ()
+    citations: Annotated[tuple[_Citation, ...], list_schema(schema_of(_Citation))] = ()
 
 
 async def _free() -> None:

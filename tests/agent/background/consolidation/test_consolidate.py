@@ -122,23 +122,10 @@ async def test_the_whole_facts_of_a_cut_answer_are_kept_once_and_half_is_asked_a
     assert rows("SELECT * FROM work") == []
 
 
-UNREADABLE = [
-    "",
-    "null",
-    "{}",
-    "[]",
-    "[{}]",
-    "I can't.",
-    '{"text": "Ana won"}',
-    '{"summary": null}',
-    "\ufffd{",
-]
 REFUSAL = ModelRefusalError("I can't help with that.")
 
 
-@pytest.mark.parametrize(
-    "answer", [*UNREADABLE, '[{"text": "Ana won"}]', REFUSAL, json.dumps(facts("A"))[:-9]]
-)
+@pytest.mark.parametrize("answer", ["{}", REFUSAL, json.dumps(facts("A"))[:-9]])
 async def test_what_cannot_be_read_twice_is_tried_again_later_with_less_and_nothing_is_lost(
     open_pet, clock, rows, caplog, answer
 ):
