@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
 
@@ -47,13 +48,16 @@ all."""
 
 
 @checks_arguments
+@dataclass(frozen=True)
 class Reminders:
-    def __init__(self, parts: "Components") -> None:
-        self._parts = parts
-        self._due = DueTasks(parts.database, parts.queue)
-        self._senders: dict[str, Send] = {}
-        self._running: dict[str, asyncio.Task[int]] = {}
-        """By prefix: the last run of each sender."""
+    parts: "Components"
+    _senders: dict[str, Send] = field(default_factory=dict)
+    _running: dict[str, asyncio.Task[int]] = field(default_factory=dict)
+    """By prefix: the last run of each sender."""
+
+    @property
+    def _due(self) -> DueTasks:
+        return DueTasks(self.parts.database, self.parts.queue)
 
     def register(self, prefix: ShortText, send: Send) -> Callable[[], None]:
         """Use `send` for users whose ids begin with `prefix`. It ends with a colon, is empty, or is a whole
@@ -80,7 +84,7 @@ class Reminders:
         }
         if not started:
             return 0
-        self._running |= started
+        self._running.update(started)
         patience = PATIENCE if len(self._senders) > 1 else None
         done, late = await asyncio.wait(started.values(), timeout=patience)
         for task in late:
@@ -97,22 +101,22 @@ class Reminders:
         """Announce the due tasks of this sender's users. Returns how many reminders were delivered."""
         reached, send = 0, self._senders[prefix]
         longer = [one for one in self._senders if one != prefix and one.startswith(prefix)]
-        await self._parts.queue.take_up(self._parts.clock())
-        await self._due.take([prefix], self._parts.clock())
-        for id in await self._due.waiting([prefix], self._parts.clock(), longer):
-            if job := await self._parts.queue.claim(self._parts.clock(), id):
+        await self.parts.queue.take_up(self.parts.clock())
+        await self._due.take([prefix], self.parts.clock())
+        for id in await self._due.waiting([prefix], self.parts.clock(), longer):
+            if job := await self.parts.queue.claim(self.parts.clock(), id):
                 with suppress(StaleClaim):  # the person was erased, or another process was quicker
-                    async with self._parts.queue.working_on(job):
+                    async with self.parts.queue.working_on(job):
                         reached += await self._announce(job, send)
         return reached
 
     async def _announce(self, job: Job, send: Send) -> bool:
         reminder = await self._due.reminder_of(job)
         if reminder is None:
-            await self._parts.queue.done(job)
+            await self.parts.queue.done(job)
             return False
-        context = await self._parts.profiles.view(job.user_id, reminder.place, self._parts.clock())
-        text = text_of(reminder.task, context, self._parts.clock())
+        context = await self.parts.profiles.view(job.user_id, reminder.place, self.parts.clock())
+        text = text_of(reminder.task, context, self.parts.clock())
         try:
             async with asyncio.timeout(SECONDS):
                 sent = await send(reminder, text)
@@ -121,7 +125,7 @@ class Reminders:
             sent, error = False, f"{type(fault).__name__}: {fault}"
         if not sent:
             log.warning("reminder %s waits, attempt %d: %s", job.id, job.attempts, error)
-            await self._parts.queue.failed(job, error, self._parts.clock())
+            await self.parts.queue.failed(job, error, self.parts.clock())
             return False
         await self._note(job, reminder, text, sent if isinstance(sent, str) else "")
         return True
@@ -129,12 +133,12 @@ class Reminders:
     async def _note(self, job: Job, reminder: Reminder, text: str, post: str) -> None:
         """Store the reminder and its post in the transcript, so that the model understands "done!", and
         delete the job. Forgetting the request for it forgets it too."""
-        now = self._parts.clock()
+        now = self.parts.clock()
         talk = reminder.conversation or TurnRequest("", job.user_id, now, reminder.place).conversation_id
         message = Message(new_id(), talk, "assistant", "hachi", text, now)
-        async with self._parts.database.write() as connection:
+        async with self.parts.database.write() as connection:
             await connection.execute(work_table.delete().where(work_table.c.id == job.id))
-            await self._parts.transcript.append(
+            await self.parts.transcript.append(
                 connection, message, user=job.user_id, place=reminder.place, now=now
             )
             asked = await connection.scalars(statements_of([reminder.task.id]))

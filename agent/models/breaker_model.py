@@ -5,6 +5,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from typing import Any
 
 from agents import ModelResponse
@@ -19,26 +20,19 @@ LONGEST_WAIT = 600.0
 """Seconds that consolidation waits for people's requests. Then it is as urgent as theirs."""
 
 
+@dataclass(eq=False)
 class BreakerModel(Model):
-    def __init__(
-        self,
-        inner: Model,
-        breaker: Breaker,
-        blame: Callable[[Exception], str | None],
-        timeout: float | None = None,
-        slot: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
-    ) -> None:
-        """`timeout` is in seconds: for a whole answer, or for a stream until its first event and between
-        any two. For `blame` see `Breaker.calling`. Time spent waiting for a `slot` of the server does not
-        count."""
-        self.inner = inner
-        self._breaker = breaker
-        self._blame = blame
-        self._timeout = timeout
-        self._slot = slot
+    inner: Model
+    breaker: Breaker
+    blame: Callable[[Exception], str | None]
+    """See `Breaker.calling`."""
+    timeout: float | None = None
+    """Seconds for a whole answer, or for a stream until its first event and between any two."""
+    slot: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
+    """Occupies a slot of the server. Waiting for it does not count as waiting for the answer."""
 
     async def get_response(self, *args: Any, **kwargs: Any) -> ModelResponse:
-        async with self._slot():
+        async with self.slot():
             answer: ModelResponse = await self._through_breaker(
                 lambda: self.inner.get_response(*args, **kwargs)
             )
@@ -47,7 +41,7 @@ class BreakerModel(Model):
     async def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
         """Yield the events. For the breaker, the first event counts as success."""
         events = self.inner.stream_response(*args, **kwargs)
-        async with self._slot():
+        async with self.slot():
             try:
                 event = await self._through_breaker(lambda: anext(events, None))
                 while event is not None:
@@ -59,7 +53,7 @@ class BreakerModel(Model):
 
     async def _through_breaker(self, call: Callable[[], Any]) -> Any:
         try:
-            with self._breaker.calling(self._blame):
+            with self.breaker.calling(self.blame):
                 return await self._in_time(call())
         except CircuitOpen as error:
             failure = ExplainedFailure(str(error))
@@ -69,12 +63,12 @@ class BreakerModel(Model):
 
     async def _in_time(self, answer: Any) -> Any:
         try:
-            async with asyncio.timeout(self._timeout) as limit:
+            async with asyncio.timeout(self.timeout) as limit:
                 return await answer
         except TimeoutError:
             if not limit.expired():
                 raise
-        raise ModelTimeoutError(self._timeout or 0.0)
+        raise ModelTimeoutError(self.timeout or 0.0)
 
 
 class Slots:

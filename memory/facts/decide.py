@@ -7,7 +7,6 @@ If words prove nothing, a model may rule. It may supersede a fact with other num
 that the same person stated before. It may treat a fact as known only if no value is lost.
 """
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -110,12 +109,6 @@ def decision_of(candidate: CandidateFact, resolution: Resolution, near: Near) ->
     first = (covered or _seen(candidate, resolution.outdated))[0]
     action: Action = "merge" if first.verdict.relation == "same" else "ignore"
     return candidate.decision(action, first.memory, first.verdict.reason, target=first.memory)
-
-
-def figures_of(decisions: Sequence[Decision]) -> Counter[str]:
-    """Count the decisions by action, and those on facts that were already known."""
-    known = sum(d.action == "merge" or (d.action == "ignore" and d.target_id is not None) for d in decisions)
-    return Counter(d.action for d in decisions) + Counter(decided=len(decisions), known=known)
 
 
 def _shares(

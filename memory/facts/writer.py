@@ -14,7 +14,7 @@ from datetime import datetime
 
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.compare import Verdict
-from memory.facts.decide import RULINGS, Case, Ruling, as_candidate, figures_of, ruled_decision, step_of
+from memory.facts.decide import RULINGS, Case, Ruling, as_candidate, ruled_decision, step_of
 from memory.facts.decision_log import Facts, add_decision, count_candidates, decision_run
 from memory.facts.fact_rows import FactRows
 from memory.facts.refusal import refusal
@@ -147,4 +147,5 @@ class FactWriter:
     def note(self, origin: Provenance, decision: Decision) -> None:
         """Count and log a stored decision."""
         add_decision(origin, decision)
-        self.count(origin.user, figures_of([decision]))
+        known = decision.action == "merge" or (decision.action == "ignore" and decision.target_id)
+        self.count(origin.user, {decision.action: 1, "decided": 1} | ({"known": 1} if known else {}))

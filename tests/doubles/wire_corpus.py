@@ -116,7 +116,7 @@ async def forget_what_was_learned(pet: Any) -> None:
     for model in (await pet.components.models.answering(), await pet.components.models.consolidating()):
         wire = model.model.inner
         name = "max_tokens" if wire.api == "chat" else "max_output_tokens"
-        wire._fit = type(wire._fit)(wire._fit._limit, name)
+        wire.fit = type(wire.fit)(wire.fit.limit, name)
         model.breaker._answered()
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import bindparam, delete, or_, select
+from sqlalchemy import ColumnElement, delete, select
 from sqlalchemy.dialects.postgresql import insert
 
 from agent.services.statistics import WaitingForCalls
@@ -23,25 +23,6 @@ log = logging.getLogger("hachi.consolidation")
 
 COUNTED = "consolidation calls "
 """The beginning of a figure's name; the day follows."""
-
-
-# Built once, because building a statement takes longer than running it.
-_COUNT = (
-    insert(figures)
-    .values(user_id=bindparam("payer"), name=bindparam("period"), value=1)
-    .on_conflict_do_update(
-        index_elements=["user_id", "name"],
-        set_={"value": figures.c.value + 1},
-        where=figures.c.value < bindparam("most"),
-    )
-    .returning(figures.c.value)
-)
-_PAYER = bindparam("payer", type_=figures.c.user_id.type)
-_SPENT = select(figures.c.user_id).where(
-    figures.c.name == bindparam("period"),
-    figures.c.value >= bindparam("most"),
-    or_(_PAYER.is_(None), figures.c.user_id == _PAYER),
-)
 
 
 class BudgetSpent(NotNow):
@@ -57,16 +38,25 @@ class ConsolidationBudget:
 
     async def check(self, payer: str) -> None:
         """Raise BudgetSpent if the payer, a person's id or a place's key, has no calls left."""
-        if payer in await self._spent(payer):
+        if payer in await self._spent(figures.c.user_id == payer):
             raise self._budget_spent(payer)
 
     async def spend(self, payer: str) -> None:
         """Count one call. Raises BudgetSpent, and counts nothing, if the payer has none left."""
         if not self.per_day:
             return
-        given = {"payer": payer, "period": self._today, "most": self.per_day}
+        counted = (
+            insert(figures)
+            .values(user_id=payer, name=self._today, value=1)
+            .on_conflict_do_update(
+                index_elements=["user_id", "name"],
+                set_={"value": figures.c.value + 1},
+                where=figures.c.value < self.per_day,
+            )
+            .returning(figures.c.value)
+        )
         async with self.database.write() as connection:
-            number = (await connection.execute(_COUNT, given)).scalar()
+            number = await connection.scalar(counted)
             if number is None:
                 raise self._budget_spent(payer)
             if number == 1:  # delete the counts of earlier days
@@ -84,10 +74,11 @@ class ConsolidationBudget:
         jobs = sum(row.user_id in spent for row in rows)
         return WaitingForCalls(jobs, self._midnight if jobs else None)
 
-    async def _spent(self, payer: str | None = None) -> set[str]:
-        """Return the owners without calls left today; with `payer`, only this one."""
-        given = {"payer": payer, "period": self._today, "most": self.per_day}
-        return {row.user_id for row in await self.database.rows(_SPENT, given)} if self.per_day else set()
+    async def _spent(self, *whose: ColumnElement[bool]) -> set[str]:
+        """Return the owners without calls left today."""
+        over = figures.c.name == self._today, figures.c.value >= self.per_day
+        query = select(figures.c.user_id).where(*over, *whose)
+        return {row.user_id for row in await self.database.rows(query)} if self.per_day else set()
 
     def _budget_spent(self, payer: str) -> BudgetSpent:
         return BudgetSpent(

@@ -128,14 +128,7 @@ def choose_model(
     client = client or _opened(settings)
     slots = slots or Slots(settings.model_slots or provider.slots or MANY)
     limit_name = provider.limit_name if api == "chat" else "max_output_tokens"
-    fit = Fit(
-        limit,
-        limit_name,
-        short_ids=provider.short_ids,
-        people_after_tools=provider.people_after_tools,
-        window=settings.context_tokens,
-        sees=may_see(settings),
-    )
+    fit = Fit(limit, limit_name, settings.context_tokens, may_see(settings), set(provider.refuses))
     model = BreakerModel(
         WireModel(name, client, api, fit),
         breaker,

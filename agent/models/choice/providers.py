@@ -24,6 +24,10 @@ from urllib.parse import urlsplit
 
 from agent.settings import Settings
 
+Shape = Literal["long ids of calls", "messages after results of tools", "empty texts"]
+"""Ids of more than nine letters and digits, a user's message after the result of a tool, and texts without
+content."""
+
 
 @dataclass(frozen=True, slots=True)
 class Provider:
@@ -51,10 +55,8 @@ class Provider:
     November 2026)."""
     limit_name: str = "max_tokens"
     """The field for the limit of tokens. OpenAI's reasoning models refuse the older name."""
-    people_after_tools: bool = True
-    """Whether a user's message may follow the result of a tool."""
-    short_ids: bool = False
-    """Whether a call's id must be nine letters and digits. Other servers may demand that in errors."""
+    refuses: frozenset[Shape] = frozenset()
+    """Shapes of a conversation that it refuses. Other servers may refuse them in errors."""
 
 
 PROVIDERS = MappingProxyType(
@@ -73,8 +75,7 @@ PROVIDERS = MappingProxyType(
             structured="schema",
             counts_streams=False,
             needs_key=True,
-            short_ids=True,
-            people_after_tools=False,
+            refuses=frozenset({"long ids of calls", "messages after results of tools"}),
         ),
         "ollama": Provider("http://127.0.0.1:11434/v1", structured="schema", local=True, slots=1),
         "vllm": Provider("http://127.0.0.1:8000/v1", structured="schema", local=True),

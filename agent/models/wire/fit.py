@@ -5,12 +5,13 @@ import json
 import logging
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import httpx2
 import openai
 
+from agent.models.choice.providers import Shape
 from agent.models.wire.errors import TooLong, server_words, words_of
 from agent.models.wire.incoming import Answer
 from agent.models.wire.pieces import wanted_back
@@ -31,7 +32,7 @@ _NOT_NEEDED = {
 }
 """Fields that a call can do without, and the words by which servers refuse each besides its name."""
 _UNKNOWN = re.compile(r"support|unrecognized|unknown|extra|permitted|requires|enabled", re.I)
-_SHAPES = {
+_SHAPES: Mapping[Shape, str] = {
     "long ids of calls": r"tool.?call.?id\b.*(?:length|a-z|must be)|tool_calls\[\d+\]\.id.*too long",
     "messages after results of tools": r"role '?user'? after role '?tool",
     "empty texts": r"content.{0,80}(?:non-?empty|(?:is|be|are) empty)",
@@ -107,61 +108,51 @@ def _window(entry: Mapping[str, Any]) -> int | None:
     return next((number for number in found if isinstance(number, int) and number > 0), None)
 
 
+@dataclass(eq=False)
 class Fit:
     """What was learned about a model's server while the process runs."""
 
-    def __init__(
-        self,
-        limit: int | None = None,
-        limit_name: str = "max_tokens",
-        *,
-        short_ids: bool = False,
-        people_after_tools: bool = True,
-        window: int | None = None,
-        sees: bool = True,
-    ) -> None:
-        """`limit` is how many tokens an answer may have if a client does not say; `limit_name` is the
-        server's field for it. With `short_ids` the ids of calls are nine letters and digits. Without
-        `people_after_tools` no user's message follows results of tools. `window` is how many tokens a request
-        and its answer may have. Without `sees` the model gets no images."""
-        self._limit = limit
-        self.limit_name = limit_name
-        self._window = window
-        self.sees = sees
-        self._most: int | None = None
-        self._refused: set[str] = set()
-        """Fields and shapes that the server refuses."""
-        self._refused |= {"long ids of calls"} if short_ids else set()
-        self._refused |= set() if people_after_tools else {"messages after results of tools"}
-        self._thinks = False
+    limit: int | None = None
+    """Tokens that an answer may have if a client does not say."""
+    limit_name: str = "max_tokens"
+    """The server's field for the limit."""
+    window: int | None = None
+    """Tokens that a request and its answer may have."""
+    sees: bool = True
+    """Whether the model gets images."""
+    refuses: set[str] = field(default_factory=set)
+    """Fields and shapes that the server refuses."""
+    _most: int | None = None
+    """Characters of messages that a refused request may have the next time."""
+    _thinks: bool = False
 
     @property
     def tools(self) -> bool:
         """Whether the server takes tools."""
-        return "tools" not in self._refused
+        return "tools" not in self.refuses
 
     @property
     def short_ids(self) -> bool:
-        return "long ids of calls" in self._refused
+        return "long ids of calls" in self.refuses
 
     @property
     def narrow(self) -> bool:
         """Whether the window is too small for all rules and tools, so that the short prompt is used."""
-        return self._window is not None and self._window < NARROW
+        return self.window is not None and self.window < NARROW
 
     def learn(self, window: int | None, tools: bool | None = None, *, sees: bool = False) -> None:
         """Note what the server reports: its window (a setting goes first), whether the model sees, and
         whether its template takes tools. Without tools, each call requests the answer's schema."""
-        self._window = self._window or window
+        self.window = self.window or window
         self.sees = self.sees or sees
-        self._refused |= {"tools"} if tools is False else set()
+        self.refuses |= {"tools"} if tools is False else set()
 
     def room(self, tools: int) -> int | None:
         """Return how many characters of messages fit besides `tools` characters of tools; None if unknown."""
-        if self._most is not None or self._window is None:
+        if self._most is not None or self.window is None:
             return self._most
-        answer = min(self._limit or self._window // 4, self._most_of(self._window))
-        return max(0, (self._window - answer) * CHARACTERS_A_TOKEN - tools)
+        answer = min(self.limit or self.window // 4, self._most_of(self.window))
+        return max(0, (self.window - answer) * CHARACTERS_A_TOKEN - tools)
 
     def refused(self, size: int, error: TooLong) -> None:
         """Learn that `size` characters of messages are too many. The new limit follows from the server's
@@ -173,18 +164,18 @@ class Fit:
         thinks, since servers count thoughts, and doubled for a call that is made `again`."""
         fitted = self._fields(body)
         choice = fitted.get("tool_choice")
-        if not self.tools or (choice == "none" and "tool_choice" in self._refused):
+        if not self.tools or (choice == "none" and "tool_choice" in self.refuses):
             for name in ("tools", "tool_choice", "parallel_tool_calls"):
                 fitted.pop(name, None)
-        elif isinstance(choice, dict) and "tool_choice" in self._refused:
+        elif isinstance(choice, dict) and "tool_choice" in self.refuses:
             fitted["tool_choice"] = "required"
         if "messages" in body:
             messages = [self._fields(message) for message in body["messages"]]
-            apart = "messages after results of tools" not in self._refused
+            apart = "messages after results of tools" not in self.refuses
             fitted["messages"] = messages if apart else _joined_with_results(messages)
-        if self._limit and fitted.get(self.limit_name) == self._limit:
-            limit = self._limit * (2 if self._thinks else 1) * (2 if again else 1)
-            fitted[self.limit_name] = min(limit, self._most_of(self._window)) if self._window else limit
+        if self.limit and fitted.get(self.limit_name) == self.limit:
+            limit = self.limit * (2 if self._thinks else 1) * (2 if again else 1)
+            fitted[self.limit_name] = min(limit, self._most_of(self.window)) if self.window else limit
         return fitted
 
     def _most_of(self, window: int) -> int:
@@ -192,7 +183,7 @@ class Fit:
         return window // (6 if self.narrow else 2)
 
     def _fields(self, body: dict[str, Any]) -> dict[str, Any]:
-        without = self._refused - {"tool_choice"}
+        without = self.refuses - {"tool_choice"}
         if "empty texts" in without and "tool_calls" in body and not body.get("content"):
             without |= {"content"}
         return {name: value for name, value in body.items() if name not in without}
@@ -202,9 +193,9 @@ class Fit:
         avoid it."""
         words = f"{error.param} {server_words(error)}"
         refused = self._named(words, not words_of(error.body), error.status_code, body)
-        if refused is None or refused in self._refused:
+        if refused is None or refused in self.refuses:
             return False
-        self._refused.add(refused)
+        self.refuses.add(refused)
         if refused == self.limit_name:
             self.limit_name = _OTHER_LIMIT[refused]
         log.warning("the model's server refuses %s; later calls leave that out", refused)
@@ -235,7 +226,7 @@ class Fit:
             item.type == "function_call" or (item.type == "message" and item.content) for item in answer.items
         )
         self._thinks = self._thinks or answer.thinks
-        return wordless and self._limit is not None and limit == self._limit
+        return wordless and self.limit is not None and limit == self.limit
 
 
 def _names(words: str, name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing, contextmanager
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -29,15 +30,15 @@ MOST_TRIES = 8
 """How often one call is tried if the server refuses field after field."""
 
 
+@dataclass(eq=False)
 class WireModel(Model):
     """Makes each call without the SDK's adapters: these validate what servers send, drop the reason why an
     answer ended, and decide by the names of models."""
 
-    def __init__(self, name: str, client: openai.AsyncOpenAI, api: str, fit: Fit) -> None:
-        self.name = name
-        self._client = client
-        self.api = api
-        self._fit = fit
+    name: str
+    client: openai.AsyncOpenAI
+    api: str
+    fit: Fit
 
     async def get_response(self, *asked: Any, **more: Any) -> ModelResponse:
         response = None
@@ -58,7 +59,7 @@ class WireModel(Model):
         refuses a field that is not needed, or if our limit cuts the answer before its first word."""
         again = False
         for tries_left in reversed(range(MOST_TRIES)):
-            body = self._fit.fitted(self._body(asked), again)
+            body = self.fit.fitted(self._body(asked), again)
             answer = ChatAnswer() if self.api == "chat" else ResponsesAnswer()
             try:
                 async with aclosing(self._events(body, answer)) as events:
@@ -66,21 +67,21 @@ class WireModel(Model):
                         yield event
             except openai.APIStatusError as error:
                 if too_long(error):
-                    raise TooLong(error, self._fit) from error
-                if answer.text or not tries_left or not self._fit.do_without(error, body):
+                    raise TooLong(error, self.fit) from error
+                if answer.text or not tries_left or not self.fit.do_without(error, body):
                     raise
                 continue
             answer.end([tool.name for tool in asked.tools])
-            if again or not self._fit.too_short(answer, asked.settings.max_tokens):
+            if again or not self.fit.too_short(answer, asked.settings.max_tokens):
                 break
             again = True
         yield _completed(answer)
 
     def _body(self, asked: Asked) -> dict[str, Any]:
-        asked = asked if self._fit.sees else asked._replace(items=without_pictures(asked.items))
+        asked = asked if self.fit.sees else asked._replace(items=without_pictures(asked.items))
         if self.api == "responses":
             return responses_body(self.name, asked)
-        return chat_body(self.name, asked, limit_name=self._fit.limit_name, short_ids=self._fit.short_ids)
+        return chat_body(self.name, asked, limit_name=self.fit.limit_name, short_ids=self.fit.short_ids)
 
     async def _events(
         self, body: dict[str, Any], answer: ChatAnswer | ResponsesAnswer
@@ -89,7 +90,7 @@ class WireModel(Model):
         and ModelBehaviorError if there is no answer."""
         path = "/chat/completions" if self.api == "chat" else "/responses"
         unread: Any = {"cast_to": httpx2.Response, "stream": True, "stream_cls": openai.AsyncStream[Any]}
-        response: httpx2.Response = await self._client.post(path, body=body, **unread)
+        response: httpx2.Response = await self.client.post(path, body=body, **unread)
         try:
             with _translated(response):
                 async with aclosing(pieces(response.aiter_bytes())) as read:
@@ -111,7 +112,7 @@ class WireModel(Model):
             if not error.status:
                 raise openai.APIError(str(error), request, body=error.body) from error
             as_status = httpx2.Response(error.status, headers=response.headers, request=request)
-            raise self._client._make_status_error(str(error), body=error.body, response=as_status) from error
+            raise self.client._make_status_error(str(error), body=error.body, response=as_status) from error
 
 
 def _asked(asked: tuple[Any, ...], *, stream: bool) -> Asked:
