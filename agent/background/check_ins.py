@@ -121,10 +121,8 @@ class CheckInService:
     async def _check_budget(self, user: str, now: datetime) -> None:
         """Raise NotNow if the person has used up today's turns with bots or calls for consolidation."""
         await self.parts.consolidation_budget.check(user)
-        midnight, most = (
-            now.replace(hour=0, minute=0, second=0, microsecond=0),
-            self.parts.settings.bot_daily_turns,
-        )
+        most = self.parts.settings.bot_daily_turns
+        midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
         if most and await self.parts.transcript.written_since(user, midnight) >= most:
             raise NotNow(f"{user} has had all turns of today", midnight + timedelta(days=1))
 

@@ -59,7 +59,9 @@ class RecordedModel(Model):
         self._live = live
         self._recorded = ScriptedModel(_steps(calls, trace, fork and fork - 1))
         if live is None:
-            self._recorded.enqueue(_no_more(trace, len(calls) + 1))
+            more = f"NotRecorded: call {len(calls) + 1} is not in the trace: the recorded turn made fewer"
+            stopped = was_stopped(trace.root)
+            self._recorded.enqueue(ModelStep.respond(_cancelled) if stopped else _failing(more, ""))
 
     @classmethod
     def of_turn(cls, trace: Trace, fork: int | None = None, live: Model | None = None) -> "RecordedModel":
@@ -103,12 +105,6 @@ def _step(call: Span, trace: Trace, raises: type[ExplainedFailure]) -> ModelStep
     counted = usage_of([call])
     usage = Usage(requests=1, input_tokens=counted.input, output_tokens=counted.output)
     return ModelStep(output=output_of(call), usage=usage)
-
-
-def _no_more(trace: Trace, number: int) -> ModelStep:
-    if was_stopped(trace.root):
-        return ModelStep.respond(_cancelled)
-    return _failing(f"NotRecorded: call {number} is not in the trace: the recorded turn made fewer", "")
 
 
 def _failing(error: str, turn_error: str, raises: type[ExplainedFailure] = ExplainedFailure) -> ModelStep:

@@ -1,6 +1,7 @@
 """List which memories superseded which, when and why, and undo it."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -26,16 +27,16 @@ from memory.sql.memories.store import UNDONE, tellers
 from memory.sql.tables import hidden, memories, memory_owners, memory_updates, replacements
 
 
+@dataclass(frozen=True)
 class History:
     """The audit trail of memories, for inspection and undo, not for recall. It shows only steps of owners
     that the audience may read."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    database: Database
 
     async def of(self, id: str, audience: Audience) -> list[MemoryUpdate]:
         """Return the steps of the memory's chain, oldest first. `id` may be a prefix of eight characters."""
-        async with self._database.read() as connection:
+        async with self.database.read() as connection:
             steps, texts = await self._chain(connection, id, audience)
             joined = memories.c.id.in_(texts)
             query = select(memories.c.id, memories.c.message_id).where(joined)
@@ -62,7 +63,7 @@ class History:
         also applies to the user's own link. Returns the new step. Raises NotFound if nothing can be undone.
         """
         own = user_key(user)
-        async with self._database.write(lock=audience.keys | {own}) as connection:
+        async with self.database.write(lock=audience.keys | {own}) as connection:
             given = await _restorable(connection, id, audience.keys | {own}, now)
             there = [row for row in given if row.owner in audience.keys]
             if not there:

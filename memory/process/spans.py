@@ -39,29 +39,27 @@ class Span:
     spans: list["Span"] = field(default_factory=list)
 
 
+@dataclass(eq=False)
 class Recording:
     """A tree of spans that is being recorded."""
 
-    def __init__(self, id: str, root: Span) -> None:
-        self.id = id
-        self.root = root
-        self.open = True
-        self.changes = 0
-        """The number of times that a span has begun or ended."""
-        self.rows: set[str] = set()
-        """Ids of rows whose text is in the recording, in addition to ids in the text itself."""
-        self.wrote = False
-        """Whether a transaction that writes was committed in it."""
-        self._began = time.perf_counter()
+    id: str
+    root: Span
+    open: bool = True
+    changes: int = 0
+    """The number of times that a span has begun or ended."""
+    rows: set[str] = field(default_factory=set)
+    """Ids of rows whose text is in the recording, in addition to ids in the text itself."""
+    wrote: bool = False
+    """Whether a transaction that writes was committed in it."""
+    _began: float = field(default_factory=time.perf_counter)
 
     def elapsed(self) -> float:
         return time.perf_counter() - self._began
 
     def snapshot(self) -> "Recording":
         """Return a copy that does not change while the recording continues."""
-        copy = Recording(self.id, _copied(self.root))
-        copy.rows = set(self.rows)
-        return copy
+        return Recording(self.id, _copied(self.root), rows=set(self.rows))
 
 
 def _copied(span: Span) -> Span:

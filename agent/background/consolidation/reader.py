@@ -259,12 +259,9 @@ def _texts_to_compare(
     names = {tag(word) for name in (person.user, person.name) for word in (name, *name.split())}
     texts = [(fact.content, fact.subjects) for fact in stored if fact.user_id == person.user]
     for line in sorted(reading.lines, key=lambda one: (one.user != person.user, one.message.role != "user")):
-        texts += [(said, _words(said)) for said in sentences(line.message.text)]
+        for said in sentences(line.message.text):
+            texts.append((said, tags(re.findall(r"\w{3,}", said))[:MAX_WORDS]))
     return [(text, tuple(word for word in given if word not in names)) for text, given in texts][:MAX_TEXTS]
-
-
-def _words(text: str) -> tuple[str, ...]:
-    return tags(re.findall(r"\w{3,}", text))[:MAX_WORDS]
 
 
 def _before_pending(lines: Sequence[Line], since: datetime) -> Sequence[Line]:

@@ -143,13 +143,12 @@ def completed(response: Response) -> ResponseCompletedEvent:
     return ResponseCompletedEvent.construct(type="response.completed", response=response, sequence_number=0)
 
 
+@dataclass
 class ChatAnswer(Answer):
     """An answer of chat completions."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._calls = CallsInPieces()
-        self._wanted_back: Json = {}
+    _calls: CallsInPieces = field(default_factory=CallsInPieces)
+    _wanted_back: Json = field(default_factory=dict)
 
     def add(self, piece: Json) -> str:
         """Add a piece, and return its text. Raises ServerError."""
@@ -209,12 +208,11 @@ class ChatAnswer(Answer):
         self.items += calls
 
 
+@dataclass
 class ResponsesAnswer(Answer):
     """An answer of the Responses API."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._done: list[Json] = []
+    _done: list[Json] = field(default_factory=list)
 
     @property
     def begun(self) -> bool:
