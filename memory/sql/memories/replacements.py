@@ -12,6 +12,7 @@ The table holds the transitive closure, so a query needs no recursion. Each pair
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
+from functools import cache
 from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, and_, bindparam, delete, exists, or_, select, text
@@ -32,14 +33,17 @@ NOW = bindparam("now", type_=Utc())
 """The time at which expiry is tested: a parameter of each statement that tests it."""
 
 
+@cache  # a condition takes longer to build than to run
 def unexpired(of: Any = memories) -> ColumnElement[bool]:
     """Match memories that have not expired at the parameter `now`."""
     return or_(of.c.expires_at.is_(None), of.c.expires_at > NOW)
 
 
 _newer = memories.alias("replacing")
+_replaced = replacements.alias("replaced")
 
 
+@cache
 def still_replaces(pairs: Any = replacements) -> ColumnElement[bool]:
     """Match replacements that still count, by the rules in the module's docstring."""
     hidden = is_hidden("link", pairs.c.new_id + " " + pairs.c.owner)
@@ -50,10 +54,9 @@ def still_replaces(pairs: Any = replacements) -> ColumnElement[bool]:
 
 def is_replaced(id: Any, owner: Any, *, but: Any = None) -> ColumnElement[bool]:
     """Match if a memory other than `but` replaces the memory with this id for this owner."""
-    pairs = replacements.alias("replaced")
-    these = [pairs.c.old_id == id, pairs.c.owner == owner]
-    these += [] if but is None else [pairs.c.new_id != but]
-    return exists().where(*these, still_replaces(pairs))
+    these = [_replaced.c.old_id == id, _replaced.c.owner == owner]
+    these += [] if but is None else [_replaced.c.new_id != but]
+    return exists().where(*these, still_replaces(_replaced))
 
 
 def holds(id: Any, owner: Any, *, but: Any = None) -> ColumnElement[bool]:
@@ -61,6 +64,7 @@ def holds(id: Any, owner: Any, *, but: Any = None) -> ColumnElement[bool]:
     return and_(~is_hidden("link", id + " " + owner), ~is_replaced(id, owner, but=but))
 
 
+@cache
 def is_active(links: Any = memory_owners) -> ColumnElement[bool]:
     """Match links that are neither hidden nor replaced; see `holds`."""
     return holds(links.c.memory_id, links.c.owner)
