@@ -38,9 +38,10 @@ from agent.types import Reply, TurnRequest
 from agent.types.arguments import Limit, Seconds, Text, User, place_of
 from agent.types.checks import checks_arguments
 from agent.types.options import Clock, OpenOptions, TurnOptions
-from agent.wiring.components import Components, open_components, utc_now
+from agent.wiring.components import Components, open_components
 from agent.wiring.runtime import Runtime, open_runtime
 from memory.errors import MemoryFault
+from memory.process.breaker import utc_now
 
 if TYPE_CHECKING:
     from agent.background.consolidation.learn_imported import Learning, LearningCost, LearningResult

@@ -34,9 +34,9 @@ from sqlalchemy import event
 
 from agent.tracing import recorder
 from agent.turn.context.prompt import PromptContext, build_messages_for_model
-from agent.wiring.components import utc_now
 from hachi import Companion
 from memory.audience import PRIVATE
+from memory.process.breaker import utc_now
 from tools.registry import TOOLS, Tool
 
 BARS = {

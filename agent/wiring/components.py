@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from agent.background.consolidation.budget import ConsolidationBudget
@@ -57,10 +57,6 @@ GUARDED = {
 }
 """The servers that may be unavailable, and the number of consecutive failures that opens their breaker.
 Everything else works without the last four."""
-
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
 
 
 class Components(ListParts):

@@ -71,7 +71,7 @@ def calls_for(person: str | None) -> Iterator[None]:
         _request.reset(token)
 
 
-def _utc_now() -> datetime:
+def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
@@ -88,7 +88,7 @@ class Breaker:
     """
 
     def __init__(
-        self, name: str, clock: Callable[[], datetime] = _utc_now, failures: int | None = None
+        self, name: str, clock: Callable[[], datetime] = utc_now, failures: int | None = None
     ) -> None:
         self.name = name
         self._most = failures or FAILURES

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, ValidationError
 
-from agent.wiring.components import utc_now
 from memory.audience import PRIVATE
 from memory.errors import IndexUnavailable
+from memory.process.breaker import utc_now
 from tools.context import TurnContext
 from tools.failures import ToolFailed, TryAgain
 from tools.registry import TOOLS, lenient, read_arguments, tool_of

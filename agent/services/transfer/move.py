@@ -7,7 +7,7 @@ process opens it. The bookkeeping of the source's indexes is not copied.
 
 import hashlib
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -18,6 +18,7 @@ from sqlalchemy import ColumnElement, Row, String, Table, delete, func, insert, 
 from agent.errors import BadInput
 from agent.services.transfer.backup import require_unused
 from memory.errors import StoreUnavailable
+from memory.index.worker import Progress
 from memory.sql.engine import Database
 from memory.sql.engine.migrate import HEAD, MOVING
 from memory.sql.tables import changes, index_marks, index_todo, metadata
@@ -25,9 +26,6 @@ from memory.sql.tables.triggers import create_triggers, drop_triggers
 
 ROWS_AT_ONCE = 1_000
 TABLES = [table for table in metadata.sorted_tables if table not in (changes, index_todo, index_marks)]
-
-Progress = Callable[[int], None]
-"""Called with the number of rows that were copied or compared since the last call."""
 
 
 @dataclass(frozen=True, slots=True)

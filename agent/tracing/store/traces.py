@@ -6,8 +6,7 @@ import re
 import zlib
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
-from functools import partial
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, delete, exists, func, or_, select, update
@@ -34,6 +33,7 @@ from agent.types.arguments import Instant, Limit, ShortText, ShortTexts
 from agent.types.checks import checks_arguments
 from memory.audience import Audience, Place
 from memory.errors import NotFound
+from memory.process.breaker import utc_now
 from memory.sql.engine import Database
 from memory.sql.hidden import is_not_to_be_shown
 from memory.sql.memories.store import MemoryStore
@@ -55,8 +55,8 @@ _WITH_BODIES = _SUMMARIES.add_columns(trace_bodies.c.body).join(
 
 @checks_arguments
 class Traces:
-    def __init__(self, database: Database, clock: Callable[[], datetime] | None = None) -> None:
-        self.database, self._clock = database, clock or partial(datetime.now, UTC)
+    def __init__(self, database: Database, clock: Callable[[], datetime] = utc_now) -> None:
+        self.database, self._clock = database, clock
         self._made_by: dict[str, Mapping[str, Any]] = {}
         """The stored values of `made_by` that this process knows, by key."""
 
