@@ -33,7 +33,7 @@ async def test_nine_tools_are_offered_and_say_what_they_do(shared: Companion, ag
 
 
 WRONG_CALLS: list[tuple[str, dict[str, Any], str]] = [
-    ("remember", {}, "content: field required"),
+    ("remember", {}, "content: it is missing"),
     ("remember", {"content": "a", "user": "ben"}, "user: there is no such argument"),
     ("remember", {"content": "a", "replaces": "%"}, "there is no memory '%' here"),
     ("forget", {"id": "every one"}, "there is no memory 'every one' here"),
