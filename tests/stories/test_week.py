@@ -17,7 +17,7 @@ from PIL import Image
 from scripted_server import CONSOLIDATES, Asked, Call, Fail, Say, ScriptedServer, answer
 from slack_server import SlackServer, buttons_of
 
-from agent.surfaces.bots.attachments.download import too_large
+from agent.surfaces.bots.attachments.attachment import too_large
 from agent.surfaces.bots.attachments.scale import BROKEN
 from agent.surfaces.bots.attachments.transcriber import NO_WORDS
 from agent.turn.mcp_servers import connection

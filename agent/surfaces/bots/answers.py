@@ -1,56 +1,38 @@
-"""Build the answers of commands, and the receipts below replies, as data. Each platform renders them as text
-and buttons: text without markup, times in the reader's time zone."""
+"""Build what people read besides replies, as data: receipts, questions, reminders, errors. Each platform
+renders them as text and buttons: text without markup, times in the reader's time zone."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
-from urllib.parse import urlsplit
+from uuid import uuid4
 
 from agent.background.check_ins import CheckInMessage
 from agent.background.reminders import words_of
 from agent.companion import Companion
+from agent.errors import BadInput, ModelRejected, ModelUnavailable
 from agent.models.choice.providers import base_url_of
-from agent.models.choice.registry import asked_elsewhere, fallback_settings
+from agent.models.choice.registry import fallback_settings
 from agent.settings import Settings
-from agent.surfaces.bots.attachments.transcriber import Transcriber
 from agent.surfaces.links import MEMORIES, link_to
-from agent.tracing.render.trace import tree, warnings
-from agent.tracing.render.tree import Node
-from agent.tracing.trace import Trace
 from agent.types.labels import call_in_words
-from agent.types.records_json import describe_cascade, describe_forgotten
-from memory.audience import PRIVATE, Place, user_key
-from memory.people.check_ins import CheckIn
-from memory.people.profile import UserContext
-from memory.records import Decision, Erased, ForgetCandidate, Forgotten, Memory, Task
-from memory.sql.memories.store import tellers
+from agent.types.records_json import describe_cascade
+from memory.audience import PRIVATE, Place
+from memory.errors import MemoryFault, NotFound
+from memory.people.links import NotLinked
+from memory.records import Decision, ForgetCandidate, Task
 from tools.proposed_call import ProposedCall
+
+log = logging.getLogger("hachi.bots")
 
 MAX_LINE = 300
 """Characters of a memory or task in a list."""
 MOST_QUOTED, MAX_QUOTE = 8, 60
 """Messages that are quoted before they are forgotten, and characters of each."""
-MAX_FACTS = 7
-MAX_TRACE_LINES = 12
-MAX_TRACE_DEPTH = 3
 ID_PREFIX = 22
 """Characters of the id of the message that asked, in a button's value: enough to find it, and both fit."""
 QUESTION = "Shall I forget this?"
-STANDS = "My replies in the chat are deleted too. Delete your own messages there yourself."
-STORES = (
-    "Your messages to me and my answers; the facts I take from them, each with how long it is valid; a "
-    "summary of each conversation; your tasks. I store no messages that are not written to me."
-)
-READERS = (
-    "What you tell me in private comes up only in private with you. What you tell me in a channel comes up "
-    "in that channel, and in private with you."
-)
-STAYS = "Nothing leaves the machine I run on."
-READ_PLACES = " In private I also look into the channels where you wrote, as long as you can read them."
-STORE_NOTHING, STORE_AGAIN = "Store nothing of mine", "Store my messages again"
-STORES_NOTHING = "Nothing about you, anywhere, as you asked. I answer, and store neither message."
-STORES_NOTHING_HERE = "Nothing about you here, as you asked. I answer, and store neither message."
 NOTHING = "Nothing you told me matches this, so nothing is forgotten."
 
 TASK = "Task"
@@ -117,6 +99,10 @@ class Answer:
     """Whether everybody in the place sees it."""
 
 
+Handler = Callable[[Asker, str], Awaitable[Answer]]
+"""Answers a command, whose argument is the text, or a button, whose value it is."""
+
+
 async def console_link(pet: Companion, user: str, place: Place, page: str = MEMORIES) -> Words:
     """Return a link to one of the person's pages: in private, where people can reach the console."""
     base = pet.settings.console_url
@@ -134,28 +120,6 @@ def shorten(text: str, most: int = MAX_LINE) -> str:
     """Return the text on one line of at most so many characters."""
     line = " ".join(text.split())
     return line if len(line) <= most else f"{line[: most - 2]} …"
-
-
-def memory_item(memory: Memory, asker: Asker, teller: str, accounts: Collection[str] = ()) -> Item:
-    """Return a memory and, if it came from somebody else, their name. It has a button to forget it if the
-    asker stated it, on this account or one of their other `accounts`, and one to make it private if they
-    stated it in this place and nobody else did."""
-    mine = {user_key(account) for account in (asker.user, *accounts)}
-    told = not mine.isdisjoint(tellers(memory.owners, memory.user_id))
-    told_here = (
-        told and memory.user_id == asker.user and not asker.place.private and str(asker.place) == memory.place
-    )
-    buttons = tuple(
-        Button(label, action, memory.id)
-        for label, action, offered in (
-            ("Forget", "delete", told),
-            ("Make private", "private", told_here),
-        )
-        if offered
-    )
-    until: Words = (", until ", memory.expires_at) if memory.expires_at else ()
-    by: Words = (f"{teller}, ",) if teller else ()
-    return Item(shorten(memory.content), (*by, memory.created_at, *until), buttons)
 
 
 def receipt_item(decision: Decision, place: Place) -> Item:
@@ -198,51 +162,6 @@ def call_question(call: ProposedCall, id: str) -> Answer:
     return Answer(f"Shall I do this?\n{call_in_words(call)}", buttons=buttons)
 
 
-def check_ins_answer(
-    wanted: bool, planned: Sequence[tuple[CheckIn, str]], asker: Asker, settings: Settings, zone: str
-) -> Answer:
-    """Say whether the person is asked how things went, and list what is planned, each with what told of
-    it."""
-    name = f"{asker.prefix}checkins"
-    if not wanted:
-        return Answer(
-            f"Check-ins are off. After {name} on I ask you here how things went, once a day at most."
-        )
-    items = tuple(
-        Item(shorten(one.about), (one.due, f", since you wrote “{shorten(said, MAX_QUOTE)}”"))
-        for one, said in planned[:MAX_FACTS]
-    )
-    return Answer(
-        "Check-ins are on. I ask how things went that you tell me here: only here, once a day at most, "
-        f"between {' and '.join(map(str, settings.waking_hours))} o'clock in {zone}. "
-        f"{'This is planned:' if items else 'Nothing is planned yet.'}",
-        items,
-        note=(f"{name} off turns them off. After two without an answer I wait until you write.",),
-    )
-
-
-def context_items(context: UserContext) -> tuple[Item, ...]:
-    """Return one line for each known field of a person."""
-    fields = [
-        (name.replace("_", " "), value)
-        for part in (context.profile, context.preferences)
-        for name, value in part
-    ]
-    fields += [
-        ("themes", context.conversation_themes),
-        ("in short", context.memory_summary),
-        ("open tasks", tuple(task.description for task in context.open_tasks[:MAX_FACTS])),
-        *(("fact", fact.content) for fact in context.long_term_facts[:MAX_FACTS]),
-    ]
-    return tuple(Item(text, label=label) for label, value in fields if (text := _text(value)))
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return "; ".join(value) if isinstance(value, tuple) else str(value or "")
-
-
 def forget_question(candidates: Sequence[ForgetCandidate]) -> Answer:
     """Ask which of `Reply.forget` to forget, with a button for each and what goes with it. The buttons hold
     all ids that they need, so they work after a restart."""
@@ -271,28 +190,6 @@ def _forget_button(candidate: ForgetCandidate) -> Button:
     return Button("Forget", candidate.kind, f"{candidate.id}.{candidate.asked_in[:ID_PREFIX]}")
 
 
-def forgotten_answer(receipt: Forgotten, *, others_state_it: bool) -> Answer:
-    """Say what was forgotten and until when it can be undone, and offer to forget related memories."""
-    text = "Forgotten for you; somebody else told me the same here" if others_state_it else "Forgotten"
-    content, kept = shorten(receipt.content), len(receipt.kept)
-    left = f"Of my replies that stay, {kept} may repeat it in other words. " if kept else ""
-    undo: Words = (
-        ("It can be undone until ", receipt.undo_until, ". ")
-        if receipt.undo_id and receipt.undo_until
-        else ()
-    )
-    return Answer(
-        f"{text}: {content}" + ("\nI also remember this. Forget it as well?" if receipt.offered else ""),
-        tuple(
-            Item(shorten(one.content), buttons=(Button("Forget", "delete", f"{one.id}.{one.kind}"),))
-            for one in receipt.offered
-        ),
-        note=(f"Deleted: {describe_forgotten(replace(receipt, kept=()))}. ", *undo, f"{left}{STANDS}"),
-        buttons=(Button("Undo", "restore", receipt.undo_id),) if receipt.undo_id else (),
-        outcome="forgotten",
-    )
-
-
 def models_named(settings: Settings) -> str:
     """Return the models that may be asked, and where they are."""
     asked = [settings, second] if (second := fallback_settings(settings)) else [settings]
@@ -302,67 +199,21 @@ def models_named(settings: Settings) -> str:
     return f"the model {' or, while it does not answer, '.join(names)}"
 
 
-def _heard_by(settings: Settings) -> str:
-    """Return where voice messages go, in a sentence; empty if nothing hears them."""
-    hears = Transcriber.of(settings)
-    where = hears and urlsplit(hears.base_url).hostname
-    return f" Voice messages and recordings are transcribed by {hears.model} at {where}." if hears else ""
+_MESSAGES: tuple[tuple[type[Exception], str], ...] = (
+    (ModelUnavailable, "I can't think right now: the model does not answer. Please try again in a minute."),
+    (ModelRejected, "I can't think right now: the model refused. Whoever runs me has to look into it."),
+    (MemoryFault, "I can't reach my memory right now. Please try again in a minute."),
+)
+UNEXPECTED = "Something broke on my side. Please try again."
 
 
-def privacy_answer(
-    settings: Settings, asker: Asker, unkept: Sequence[Place], linked: Sequence[str] = ()
-) -> Answer:
-    """Return which data is stored, who may read it, and where it is sent, with buttons to opt out of storage.
-    `unkept` is where the asker has opted out, `linked` are their other accounts."""
-    prefix, private = asker.prefix, asker.place.private
-    here = not {PRIVATE, *asker.place.containing()}.isdisjoint(unkept)
-    sent = f"To answer, I send what I need of it to {models_named(settings)}."
-    labelled = {
-        "What I store": (STORES_NOTHING if PRIVATE in unkept else STORES_NOTHING_HERE) if here else STORES,
-        "Who may read it": READERS + READ_PLACES * settings.read_places,
-        "Where it goes": f"{sent if asked_elsewhere(settings) else STAYS}{_heard_by(settings)}",
-        "What you can do": f"{prefix}memories shows and deletes what I remember, {prefix}context and "
-        f"{prefix}tasks show the rest, and {prefix}forget-me deletes everything, everywhere.",
-    }
-    if linked:
-        labelled["Linked accounts"] = f"{', '.join(linked)}; {prefix}unlink separates them."
-    if unkept and not here:
-        labelled["Elsewhere"] = f"Channels where I store nothing of yours, as you asked: {len(unkept)}."
-    choices = [] if here else [Button(STORE_NOTHING, "keep-nothing", style="danger")]
-    if not here and not private:
-        choices.insert(0, Button(f"{STORE_NOTHING} here", "nothing-here"))
-    if unkept:
-        choices.append(Button(STORE_AGAIN, "keep-again"))
-    items = tuple(Item(text, label=label) for label, text in labelled.items())
-    return Answer("Your privacy:", items, buttons=tuple(choices), replaces=True)
-
-
-def erasure_answer(erased: Erased) -> Answer:
-    """Return what was removed, and what is left with the reason."""
-    removed = tuple(Item(str(count), label=kind) for kind, count in erased.removed.items())
-    left = tuple(
-        Item(f"{part.count}, {part.why}", label=f"{'stays' if part.expected else 'not deleted'}: {part.kind}")
-        for part in erased.left
-    )
-    left += tuple(Item(where, label="out of my reach") for where in erased.out_of_reach)
-    if not erased.verified:
-        text = "Not everything is deleted yet: use the command again, or tell whoever runs me."
-    else:
-        text = "Everything I stored about you is deleted." if removed else "I had stored nothing about you."
-    return Answer(text, removed + left, replaces=True)
-
-
-def trace_answer(trace: Trace, short_id: str) -> Answer:
-    """Return the upper levels of the trace's tree, and its warnings."""
-    said = f"You: {shorten(trace.summary.said or '')}"
-    lines = [*_lines(replace(tree(trace), text=said)), *warnings(trace)]
-    more = f"{len(lines) - MAX_TRACE_LINES} more lines; " if len(lines) > MAX_TRACE_LINES else ""
-    items = tuple(Item(line) for line in lines[:MAX_TRACE_LINES])
-    return Answer("This is what I did:", items, note=(f"{more}trace {short_id}",))
-
-
-def _lines(node: Node, depth: int = 0) -> Iterator[str]:
-    if depth < MAX_TRACE_DEPTH:
-        yield f"{'· ' * depth}{node.text}"
-        for inner in node.shown(0):
-            yield from _lines(inner, depth + 1)
+def describe_error(error: Exception) -> str:
+    """Log the error and return a short message for the person: what to do, and the id of the log's entry. The
+    message has no details, which name machines and files, since others may read along. Errors about the
+    person's own input are returned unchanged and not logged."""
+    if isinstance(error, BadInput | NotFound | NotLinked):
+        return str(error)
+    trace_id = getattr(error, "trace_id", None) or f"trace_{uuid4().hex}"
+    text = next((text for kind, text in _MESSAGES if isinstance(error, kind)), None)
+    log.error("%s: %s: %s", trace_id, type(error).__name__, error, exc_info=error if text is None else None)
+    return f"{text or UNEXPECTED} ({trace_id})"

@@ -15,29 +15,24 @@ from agent.surfaces.bots.answers import (
     Answer,
     Asker,
     Button,
+    Handler,
     Item,
-    check_ins_answer,
+    Words,
     console_link,
-    context_items,
-    erasure_answer,
+    describe_error,
     forget_preview,
-    forgotten_answer,
-    memory_item,
     new_memories,
-    privacy_answer,
     receipt_item,
     shorten,
     task_item,
-    trace_answer,
 )
-from agent.surfaces.bots.errors import describe_error
+from agent.surfaces.bots.personal_commands import IN_PRIVATE, PersonalCommands, linked_accounts
 from agent.surfaces.bots.platform import Content
-from agent.tracing.store.filters import TraceFilter
-from agent.types.labels import call_title
-from memory.audience import PRIVATE, Audience, user_key
+from agent.types.records_json import describe_forgotten
+from memory.audience import Audience, user_key
 from memory.errors import NotFound
 from memory.people.places import LISTENING, Listening
-from memory.records import ForgetCandidate, ForgetKind, Forgotten, Memory
+from memory.records import ForgetCandidate, ForgetKind, Memory
 from memory.sql.memories.store import tellers
 
 MOST_LISTED = 8
@@ -47,14 +42,8 @@ NO_TEXT = Answer("There is no text in that message.")
 AUTHOR_OPTED_OUT = "Its author has asked me to store nothing of theirs here."
 NOT_OPEN = "That task is no longer open, or it is somebody else's."
 NOT_YOURS_TO_FORGET = "That is forgotten already, or somebody else told me it."
+STANDS = "My replies in the chat are deleted too. Delete your own messages there yourself."
 UNDO_OVER = "That can no longer be undone: it is restored already, or deleted for good."
-STORED_BEFORE = "What I stored before stays; {prefix}forget-me deletes it."
-IN_PRIVATE = "Use this command in our direct messages: what it is about is private."
-LINKING = (
-    "there, in our direct messages and within ten minutes, use /link {code} on Discord, /hachi-link {code} "
-    "on Slack. Show it to nobody: in private each account can then read what I remember of the other."
-)
-MAX_CODE = 20
 NOT_ALLOWED = "Only people who manage this channel can set that."
 LISTENS: dict[Listening, str] = {
     "mentions": "Here I answer messages that mention me or reply to me. I store no others.",
@@ -97,13 +86,11 @@ COMMANDS = (
     ),
     Command("unlink", "Unlink this account from your others.", in_private=True),
 )
-"""The commands; `Commands` has a method for each."""
+"""The commands; `Commands` or `PersonalCommands` has a method for each."""
 _IN_PRIVATE = frozenset(command.name for command in COMMANDS if command.in_private)
 REMEMBER_THIS = "Remember this"
 """In the menu of a message; it calls `Commands.remember_message`."""
 LISTEN = Command("listen", "What I listen to in this channel.", Argument("to", "Unset: say how it stands"))
-
-Handler = Callable[[Asker, str], Awaitable[Answer]]
 
 
 def _answering(method: Callable[..., Awaitable[Answer]]) -> Callable[..., Awaitable[Answer]]:
@@ -124,8 +111,13 @@ class Commands:
 
     def __init__(self, pet: Companion) -> None:
         self._pet = pet
+        personal = PersonalCommands(pet)
         self._handlers: dict[str, Handler] = {
-            command.name: getattr(self, f"_{command.name.replace('-', '_')}") for command in COMMANDS
+            "memories": self._memories,
+            "remember": self._remember,
+            "forget": self._forget,
+            "tasks": self._tasks,
+            **personal.commands,
         }
         self._actions: dict[str, Handler] = {
             "delete": self._ask_to_forget,
@@ -136,16 +128,7 @@ class Commands:
             "done": self._finish_task,
             "snooze": self._snooze,
             "more": self._page,
-            "erase": partial(self._erase, False),
-            "erase-all": partial(self._erase, True),
-            "link": self._link_confirmed,
-            "run-call": partial(self._answer_call, True),
-            "drop-call": partial(self._answer_call, False),
-            "not-now": self._not_now,
-            "no-check-ins": self._no_check_ins,
-            "keep-nothing": partial(self._keep, False, True),
-            "nothing-here": partial(self._keep, False, False),
-            "keep-again": partial(self._keep, True, True),
+            **personal.actions,
         }
 
     @_answering
@@ -219,19 +202,24 @@ class Commands:
         )
 
     async def _items(self, memories: Sequence[Memory], asker: Asker) -> tuple[Item, ...]:
-        audience = Audience.of(asker.user, asker.place)
-        accounts = await self._accounts(asker)
+        """Show memories and, if they came from somebody else, their name. Each has a button to forget it if
+        the asker stated it, on this account or a linked one, and one to make it private if they stated it in
+        this place and nobody else did."""
+        accounts = await linked_accounts(self._pet, asker)
+        mine = {user_key(account) for account in (asker.user, *accounts)}
         others = {memory.user_id for memory in memories} - {asker.user, *accounts}
+        audience = Audience.of(asker.user, asker.place)
         names = await self._pet.components.transcript.speakers.names(others, audience) | accounts
-        return tuple(memory_item(one, asker, names.get(one.user_id, ""), accounts) for one in memories)
-
-    async def _accounts(self, asker: Asker) -> dict[str, str]:
-        """Return the linked accounts of the asker, which count in private, with what people call them."""
-        linked = await self._pet.people.accounts(user=asker.user) if asker.place.private else []
-        return await self._pet.people.account_names(linked)
-
-    async def _named(self, accounts: Sequence[str]) -> str:
-        return ", ".join((await self._pet.people.account_names(accounts)).values())
+        items = list[Item]()
+        for one in memories:
+            told = not mine.isdisjoint(tellers(one.owners, one.user_id))
+            here = one.user_id == asker.user and not asker.place.private and str(asker.place) == one.place
+            buttons = [Button("Forget", "delete", one.id)] if told else []
+            buttons += [Button("Make private", "private", one.id)] if told and here else []
+            until: Words = (", until ", one.expires_at) if one.expires_at else ()
+            by: Words = (f"{names[one.user_id]}, ",) if names.get(one.user_id) else ()
+            items.append(Item(shorten(one.content), (*by, one.created_at, *until), tuple(buttons)))
+        return tuple(items)
 
     async def _remember(self, asker: Asker, content: str) -> Answer:
         if not content:
@@ -259,28 +247,43 @@ class Commands:
         id, _, kind = value.partition(".")
         if not kind:
             memory = await self._pet.memories.get(id, **asker.scope)
-            mine = {user_key(one) for one in (asker.user, *await self._accounts(asker))}
+            mine = {user_key(one) for one in (asker.user, *await linked_accounts(self._pet, asker))}
             if mine.isdisjoint(tellers(memory.owners, memory.user_id)):
                 raise NotFound(NOT_THEIRS)
         of = cast("ForgetKind", kind or "memory")
         return forget_preview(await self._pet.memories.preview_forget(id, kind=of, **asker.scope))
 
     async def _forget_confirmed(self, kind: ForgetKind, asker: Asker, value: str) -> Answer:
-        """Forget a candidate whose preview the asker has seen, and the message that asked to forget it."""
+        """Forget a candidate whose preview the asker has seen, and the message that asked to forget it. Say
+        until when it can be undone, and offer to forget related memories."""
         id, asked_in = value.split(".")
         candidate = ForgetCandidate(id, kind, "", self._pet.clock(), asked_in)
         receipts = await self._pet.memories.forget_confirmed([candidate], **asker.scope)
         if not receipts:
             return Answer(NOT_YOURS_TO_FORGET, outcome="forgotten")
-        return await self._forgotten(asker, receipts[0])
-
-    async def _forgotten(self, asker: Asker, receipt: Forgotten) -> Answer:
-        others_state_it = False
+        [receipt], text = receipts, "Forgotten"
         with suppress(NotFound):
             if receipt.memory:
                 await self._pet.memories.get(receipt.id, **asker.scope)
-                others_state_it = True
-        return forgotten_answer(receipt, others_state_it=others_state_it)
+                text = "Forgotten for you; somebody else told me the same here"
+        repeat = len(receipt.kept)
+        stay = f"Of my replies that stay, {repeat} may repeat it in other words. " if repeat else ""
+        undo: Words = (
+            ("It can be undone until ", receipt.undo_until, ". ")
+            if receipt.undo_id and receipt.undo_until
+            else ()
+        )
+        offered = "\nI also remember this. Forget it as well?" if receipt.offered else ""
+        return Answer(
+            f"{text}: {shorten(receipt.content)}{offered}",
+            tuple(
+                Item(shorten(one.content), buttons=(Button("Forget", "delete", f"{one.id}.{one.kind}"),))
+                for one in receipt.offered
+            ),
+            note=(f"Deleted: {describe_forgotten(replace(receipt, kept=()))}. ", *undo, f"{stay}{STANDS}"),
+            buttons=(Button("Undo", "restore", receipt.undo_id),) if receipt.undo_id else (),
+            outcome="forgotten",
+        )
 
     async def _restore(self, asker: Asker, id: str) -> Answer:
         try:
@@ -289,113 +292,11 @@ class Commands:
             return Answer(UNDO_OVER, replaces=True)
         return Answer(f"I remember it again: {shorten(back.content)}", replaces=True)
 
-    async def _forget_me(self, asker: Asker, _: str) -> Answer:
-        others = await self._pet.people.accounts(user=asker.user)
-        all_of_them = [Button("Forget all my accounts", "erase-all", style="danger")] if others else []
-        return Answer(
-            "This deletes everything I store about you, everywhere: memories, messages, summaries, tasks and "
-            "your profile. It cannot be undone.",
-            (Item(await self._named(others), label="Your linked accounts stay, unless you choose all"),)
-            * bool(others),
-            buttons=(Button("Forget me", "erase", style="danger"), *all_of_them, Button("Keep it", "keep")),
-        )
-
-    async def _privacy(self, asker: Asker, _: str) -> Answer:
-        people = self._pet.people
-        linked = [*(await self._accounts(asker)).values()]
-        return privacy_answer(self._pet.settings, asker, await people.unkept(user=asker.user), linked)
-
-    async def _link(self, asker: Asker, code: str) -> Answer:
-        """Show a new code or, if one is passed, ask before linking with its account: somebody may have been
-        talked into typing a stranger's code, and would let them read everything."""
-        if not code:
-            code = await self._pet.people.link_code(user=asker.user)
-            return Answer(f"{code} links another account of yours with this one: {LINKING.format(code=code)}")
-        other = await self._pet.people.code_is_of(code, user=asker.user)
-        return Answer(
-            f"This is the code of {await self._named([other])}. Link it only if that account is "
-            "yours too: in private it then reads, forgets and exports all that I remember of you here, and "
-            "you all that I remember there. If somebody gave you this code, do not.",
-            buttons=(
-                Button("It is mine: link them", "link", code[:MAX_CODE], "danger"),
-                Button("No", "keep"),
-            ),
-        )
-
-    async def _link_confirmed(self, asker: Asker, code: str) -> Answer:
-        if not asker.place.private:
-            return Answer(IN_PRIVATE)
-        linked = await self._pet.people.link(code, user=asker.user)
-        return Answer(
-            f"Linked: {await self._named(linked)}. {asker.prefix}unlink separates them.", replaces=True
-        )
-
-    async def _unlink(self, asker: Asker, _: str) -> Answer:
-        others = await self._pet.people.unlink(user=asker.user)
-        return Answer(
-            f"No longer linked with {await self._named(others)}." if others else "This account is not linked."
-        )
-
-    async def _keep(self, wanted: bool, anywhere: bool, asker: Asker, _: str) -> Answer:
-        """Opt the asker out of storage here or everywhere, or in again, and show the result."""
-        place = PRIVATE if anywhere else asker.place
-        await self._pet.people.keep(wanted, user=asker.user, place=place)
-        answer = await self._privacy(asker, "")
-        return answer if wanted else replace(answer, note=(STORED_BEFORE.format(prefix=asker.prefix),))
-
     async def _tasks(self, asker: Asker, _: str) -> Answer:
         tasks = await self._pet.tasks.list(**asker.scope)
         if not tasks:
             return Answer("No task is open here.")
         return Answer("Your open tasks:", tuple(map(task_item, tasks[:MOST_LISTED])))
-
-    async def _checkins(self, asker: Asker, text: str) -> Answer:
-        """List the planned check-ins, or turn check-ins on or off."""
-        choice = text.lower()
-        if choice not in ("", "on", "off"):
-            return Answer(f"Use {asker.prefix}checkins on or off; without either I show what is planned.")
-        user, pet = asker.user, self._pet
-        if choice:
-            await pet.check_ins.want(choice == "on", user=user)
-        planned = await pet.check_ins.list(user=user)
-        said = [(await pet.conversations.message(one.messages[-1], user=user)).text for one in planned]
-        zone = str(await pet.people.zone(user=user) or "UTC, until you tell me your time zone")
-        wanted = await pet.check_ins.wanted(user=user)
-        return check_ins_answer(wanted, [*zip(planned, said, strict=True)], asker, pet.settings, zone)
-
-    async def _answer_call(self, agreed: bool, asker: Asker, id: str) -> Answer:
-        """Confirm or decline a call that changes something."""
-        call = await self._pet.calls.answer(id, user=asker.user, agreed=agreed)
-        if call is None:
-            return Answer("That is answered already, has timed out, or is for somebody else to answer.")
-        if agreed:
-            return Answer(f"I am doing it: {call_title(call)}. I will tell you the result.", outcome="yes")
-        return Answer(f"I did not do it: {call_title(call)}.", outcome="no")
-
-    async def _not_now(self, asker: Asker, _: str) -> Answer:
-        return Answer("All right, I will not ask about that.", outcome="not now")
-
-    async def _no_check_ins(self, asker: Asker, _: str) -> Answer:
-        await self._pet.check_ins.want(False, user=asker.user)
-        return Answer(f"Check-ins are off. {asker.prefix}checkins on turns them on again.", outcome="stopped")
-
-    async def _context(self, asker: Asker, _: str) -> Answer:
-        items = context_items(await self._pet.people.context(**asker.scope))
-        return Answer("What I know of you here:" if items else "I know nothing of you here yet.", items)
-
-    async def _trace(self, asker: Asker, _: str) -> Answer:
-        place = "" if asker.place.private else asker.place.key
-        traces, now = self._pet.traces, self._pet.clock()
-        found = await traces.list(TraceFilter(user=asker.user, place=place), now, limit=10)
-        last = next((trace for trace in found if trace.place == place and trace.said), None)
-        if last is None:
-            return Answer("I have no trace of a message of yours here.")
-        if await traces.shows_others(last, [*await self._accounts(asker)]):
-            return Answer("That trace holds messages of others from elsewhere. Whoever runs me can show it.")
-        return trace_answer(await traces.get(last.id, now), last.short)
-
-    async def _erase(self, linked: bool, asker: Asker, _: str) -> Answer:
-        return erasure_answer(await self._pet.people.erase(user=asker.user, linked=linked))
 
     async def _undo(self, asker: Asker, id: str) -> Answer:
         memory = await self._pet.memories.get(id, **asker.scope)  # NotFound if it has been replaced since

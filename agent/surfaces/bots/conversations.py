@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from agent.companion import Companion
-from agent.surfaces.bots.errors import describe_error
+from agent.surfaces.bots.answers import describe_error
 from agent.surfaces.bots.platform import IncomingMessage, Platform, continues, should_answer
 from agent.surfaces.bots.turns import NotShown, PostedReply, TurnInProgress, Turns
 from agent.types.client import description_in

@@ -15,6 +15,7 @@ from agent.surfaces.bots.answers import (
     Item,
     call_question,
     console_link,
+    describe_error,
     forget_question,
     new_memories,
     receipt_item,
@@ -29,7 +30,6 @@ from agent.surfaces.bots.attachments.read import (
     joined,
     together,
 )
-from agent.surfaces.bots.errors import describe_error
 from agent.surfaces.bots.platform import (
     MAX_QUOTED,
     Content,

@@ -1,12 +1,18 @@
-"""A file attached to a message, and how its place in the message's text reads."""
+"""A file attached to a message: how it is fetched, and how its place in the message's text reads."""
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Literal
+from urllib.parse import urljoin, urlsplit
+
+import aiohttp
 
 MAX_NAME = 60
+TIMEOUT = aiohttp.ClientTimeout(total=60, sock_connect=10, sock_read=20)
+MOST_REDIRECTS = 3
+NOT_FETCHED = "it could not be fetched"
 
 _TEXT = ("text/", "application/json", "application/xml", "application/x-yaml", "application/toml")
 _TEXTS = frozenset(
@@ -94,3 +100,40 @@ def display_name(name: str | None, fallback: str) -> str:
     are removed, because a name and a colon precede what a person says."""
     readable = "".join(letter if letter.isprintable() else " " for letter in name or "")
     return " ".join(readable.replace(":", " ").split())[:MAX_NAME].strip() or fallback
+
+
+def is_at(url: str, hosts: tuple[str, ...], here: str) -> bool:
+    """Return whether a URL is at one of these hosts or below it, by https, or where the API is set to be."""
+    where, api = urlsplit(url), urlsplit(here)
+    if (where.scheme, where.hostname, where.port) == (api.scheme, api.hostname, api.port):
+        return True
+    return where.scheme == "https" and f".{where.hostname}".endswith(hosts)
+
+
+async def download(
+    url: str, most: int, may_ask: Callable[[str], bool], headers: Mapping[str, str] | None = None
+) -> bytes:
+    """Return what is at the URL. Each address on the way is one that we `may_ask`; no other one gets the
+    headers, or a request. Raises Unreadable, and what aiohttp raises."""
+    async with aiohttp.ClientSession(timeout=TIMEOUT) as session:
+        for _ in range(MOST_REDIRECTS + 1):
+            if not may_ask(url):
+                raise Unreadable("it is stored outside the platform")
+            async with session.get(url, headers=headers, allow_redirects=False) as answer:
+                if answer.status in (301, 302, 303, 307, 308):
+                    url = urljoin(url, answer.headers.get("location", ""))
+                    continue
+                # in place of a file that it does not grant, Slack returns a page
+                if answer.status != 200 or answer.content_type == "text/html":
+                    raise Unreadable(NOT_FETCHED)
+                content = bytearray()
+                async for piece in answer.content.iter_chunked(65_536):
+                    content += piece
+                    if len(content) > most:
+                        raise Unreadable(too_large(most))
+                return bytes(content)
+    raise Unreadable(NOT_FETCHED)
+
+
+def too_large(most: int) -> str:
+    return f"more than {most // 1_000_000} MB" if most >= 1_000_000 else f"more than {most // 1_000} kB"

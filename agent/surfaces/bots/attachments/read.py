@@ -8,8 +8,14 @@ from itertools import chain
 
 from agent.models.wire.out import NOT_SHOWN
 from agent.settings import Settings
-from agent.surfaces.bots.attachments.attachment import Attachment, Unreadable, display_name, text_with
-from agent.surfaces.bots.attachments.download import NOT_FETCHED, too_large
+from agent.surfaces.bots.attachments.attachment import (
+    NOT_FETCHED,
+    Attachment,
+    Unreadable,
+    display_name,
+    text_with,
+    too_large,
+)
 from agent.surfaces.bots.attachments.scale import Scaler
 from agent.surfaces.bots.attachments.transcriber import Transcriber
 from memory.text import one_line, storable

@@ -10,7 +10,7 @@ from discord import app_commands
 
 from agent.companion import Companion
 from agent.errors import HachiError
-from agent.surfaces.bots.answers import Answer, Asker
+from agent.surfaces.bots.answers import Answer, Asker, describe_error
 from agent.surfaces.bots.attachments.attachment import display_name
 from agent.surfaces.bots.commands import COMMANDS, LISTEN, NO_TEXT, REMEMBER_THIS, Command, Commands
 from agent.surfaces.bots.discord.messages import API_ERRORS, origin_of, place_of, user_name
@@ -20,7 +20,6 @@ from agent.surfaces.bots.discord.rendering import (
     answer_view,
     without_receipt,
 )
-from agent.surfaces.bots.errors import describe_error
 from agent.surfaces.bots.platform import IncomingMessage
 from memory.people.places import Listening
 from memory.records import ForgetKind

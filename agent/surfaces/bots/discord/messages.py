@@ -11,8 +11,7 @@ from typing import Any
 
 import discord
 
-from agent.surfaces.bots.attachments.attachment import Attachment, display_name
-from agent.surfaces.bots.attachments.download import download, is_at
+from agent.surfaces.bots.attachments.attachment import Attachment, display_name, download, is_at
 from agent.surfaces.bots.platform import (
     MAX_THREAD,
     Content,

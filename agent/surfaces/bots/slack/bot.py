@@ -29,8 +29,7 @@ from agent.settings import Settings
 from agent.surfaces.bots.commands import Commands
 from agent.surfaces.bots.conversations import Conversations
 from agent.surfaces.bots.platform_jobs import MOST_DMS, PlatformJobs, is_late, who_answers
-from agent.surfaces.bots.slack.access import identify, open_socket
-from agent.surfaces.bots.slack.client import build_client, is_final, sdk_logger
+from agent.surfaces.bots.slack.access import build_client, identify, is_final, open_socket, sdk_logger
 from agent.surfaces.bots.slack.interactions import Interactions
 from agent.surfaces.bots.slack.messages import (
     as_edited,

@@ -13,7 +13,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from agent.surfaces.bots.answers import Answer, Asker
 from agent.surfaces.bots.commands import COMMANDS, LISTEN, NO_TEXT, Commands
 from agent.surfaces.bots.platform import IncomingMessage
-from agent.surfaces.bots.slack.client import API_ERRORS
+from agent.surfaces.bots.slack.access import API_ERRORS
 from agent.surfaces.bots.slack.messages import Reader, Source, place_of, user_name
 from agent.surfaces.bots.slack.rendering import (
     ACTION,

@@ -24,7 +24,7 @@ from agent.surfaces.bots.platform import (
     quoted,
     without_call,
 )
-from agent.surfaces.bots.slack.client import API_ERRORS, attachment_of
+from agent.surfaces.bots.slack.access import API_ERRORS, attachment_of
 from agent.surfaces.bots.slack.rendering import mentioned_users, readable_text, unnamed
 from memory.audience import PRIVATE, Place
 from memory.people.places import Listening

@@ -12,7 +12,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.surfaces.bots.answers import Answer, Item
 from agent.surfaces.bots.platform import IncomingMessage
-from agent.surfaces.bots.slack.client import API_ERRORS, is_final
+from agent.surfaces.bots.slack.access import API_ERRORS, is_final
 from agent.surfaces.bots.slack.messages import Reader, Source, origin_of
 from agent.surfaces.bots.slack.rendering import (
     answer_blocks,

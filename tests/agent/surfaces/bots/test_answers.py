@@ -1,15 +1,11 @@
-"""Records as lines of an answer."""
-
-from datetime import UTC, datetime
+"""Records as lines of an answer, and what a person reads when something failed."""
 
 import pytest
-from odd_people import fact, task
 
-from agent.surfaces.bots.answers import context_items, erasure_answer, new_memories, shorten
-from memory.people.profile import Preferences, Profile, UserContext
-from memory.records import Decision, Erased, Remainder
-
-NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
+from agent.errors import BadInput, HachiError, ModelRejected, ModelUnavailable
+from agent.surfaces.bots.answers import UNEXPECTED, describe_error, new_memories, shorten
+from memory.errors import IndexUnavailable, NotFound, StoreUnavailable
+from memory.records import Decision
 
 
 def test_long_texts_are_cut_to_one_line() -> None:
@@ -28,38 +24,29 @@ def test_only_new_and_replacing_memories_have_a_receipt() -> None:
     assert new_memories(decisions) == decisions[:2]
 
 
-def test_unknown_fields_are_left_out() -> None:
-    known = UserContext(
-        profile=Profile(role="nurse"),
-        preferences=Preferences(prefers_bullets=True),
-        conversation_themes=("cello", "Lyon"),
-        memory_summary="Ana plays the cello.",
-        open_tasks=(task("call Lucie"),),
-        long_term_facts=(fact("Ana lives in Lyon"),),
-    )
-    assert context_items(UserContext()) == ()
-    assert [(item.label, item.text) for item in context_items(known)] == [
-        ("role", "nurse"),
-        ("prefers bullets", "yes"),
-        ("themes", "cello; Lyon"),
-        ("in short", "Ana plays the cello."),
-        ("open tasks", "call Lucie"),
-        ("fact", "Ana lives in Lyon"),
-    ]
-
-
-LEFT = Remainder("index", 3, "it cannot be reached", expected=False)
-
-
 @pytest.mark.parametrize(
-    ("removed", "left", "text", "items"),
+    ("error", "start"),
     [
-        ({"messages": 12}, (), "Everything I stored about you is deleted.", [("messages", "12")]),
-        ({}, (), "I had stored nothing about you.", []),
-        ({}, (LEFT,), "Not everything is deleted yet", [("not deleted: index", "3, it cannot be reached")]),
+        (ModelUnavailable("http://10.0.0.7 timed out"), "I can't think right now: the model does not answer"),
+        (ModelRejected("key sk-123 refused"), "I can't think right now: the model refused"),
+        (StoreUnavailable("/var/lib/x: the disk is full"), "I can't reach my memory"),
+        (IndexUnavailable("10.0.0.8 is away"), "I can't reach my memory"),
+        (HachiError("something at 10.0.0.9"), UNEXPECTED),
+        (ValueError("'token' at line 3"), UNEXPECTED),
     ],
 )
-def test_an_erasure_tells_what_was_removed_and_what_is_left(removed, left, text, items) -> None:
-    answer = erasure_answer(Erased("chat:1", NOW, removed, left, not left))
-    assert answer.text.startswith(text)
-    assert [(item.label, item.text) for item in answer.items] == items
+def test_the_message_has_no_details_and_the_log_has_them_under_its_id(error, start, caplog) -> None:
+    text = describe_error(error)
+    assert text.startswith(start)
+    assert str(error) not in text
+    trace_id = text.rpartition("(")[2].rstrip(")")
+    assert any(trace_id in record.message and str(error) in record.message for record in caplog.records)
+
+
+def test_a_turn_keeps_its_trace_id_and_bad_input_is_told_as_it_is(caplog: pytest.LogCaptureFixture) -> None:
+    assert describe_error(BadInput("the message is empty")) == "the message is empty"
+    assert describe_error(NotFound("no task '7'")) == "no task '7'"
+    assert caplog.records == []
+    error = ModelUnavailable("timed out")
+    error.trace_id = "trace_abc"
+    assert describe_error(error).endswith("(trace_abc)")

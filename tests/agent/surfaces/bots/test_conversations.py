@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from scripted_server import Fail, Hang, Say, ScriptedServer, answer
 
+from agent.surfaces.bots.answers import UNEXPECTED
 from agent.surfaces.bots.attachments.attachment import Attachment
 from agent.surfaces.bots.conversations import MAX_WAITING, TOO_MANY, TOO_MANY_TODAY, Conversations
-from agent.surfaces.bots.errors import UNEXPECTED
 from agent.surfaces.bots.platform import (
     Content,
     IncomingMessage,

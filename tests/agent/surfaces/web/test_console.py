@@ -8,7 +8,7 @@ import httpx
 import pytest
 from written_traces import a_turn
 
-from agent.surfaces.bots.answers import STORE_AGAIN, STORE_NOTHING
+from agent.surfaces.bots.personal_commands import STORE_AGAIN, STORE_NOTHING
 from agent.surfaces.web.application import app
 from agent.surfaces.web.pages import markdown
 from hachi.testing import AnsweringModel, tool_call

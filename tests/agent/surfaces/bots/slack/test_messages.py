@@ -9,7 +9,7 @@ from slack_server import SlackServer
 
 from agent.surfaces.bots.attachments.read import MAX_BYTES, AttachmentReader
 from agent.surfaces.bots.platform import ASK_AGAIN, IncomingMessage, Unreadable
-from agent.surfaces.bots.slack.client import attachment_of, build_client
+from agent.surfaces.bots.slack.access import attachment_of, build_client
 from agent.surfaces.bots.slack.messages import Reader, Source, line_of
 from hachi import Settings
 from memory.audience import Place

@@ -9,7 +9,7 @@ import pytest
 from slack_sdk.errors import SlackApiError
 from slack_server import SlackServer
 
-from agent.surfaces.bots.slack.client import build_client
+from agent.surfaces.bots.slack.access import build_client
 from agent.surfaces.bots.slack.messages import Source
 from agent.surfaces.bots.slack.platform import SlackPosts
 from agent.surfaces.bots.streamed_reply import Closed, Gone, Refused, Reply
