@@ -72,7 +72,7 @@ class Conversations:
         `listening` is the setting of its place. A job represents the message until it is answered."""
         answer = should_answer(listening, message)
         if answer is None:  # the thread decides; people who opted out have no stored messages in it
-            known = message.follows_bot or await self._turns.has_history(message)
+            known = message.follows_bot or await self._turns.reader.has_history(message)
             answer = known or not await self._keeps(message)
         if answer:
             await self._accept(message)
@@ -114,7 +114,7 @@ class Conversations:
             await self._accept(replace(message, addressed=True))
         else:
             burst, _ = await self._turns.whole([message])
-            reading = await self._turns.read(burst, sent)
+            reading = await self._turns.reader.read(burst, sent)
             if not reading.unchanged:
                 pictured = any(one.kind == "picture" for part in reading.contents for one in part.attachments)
                 noted = description_in(sent.message.text) if pictured else ""

@@ -1,6 +1,5 @@
 """Describe messages of a chat platform, what a turn needs of the platform, and which messages to answer."""
 
-import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -47,38 +46,6 @@ class Hourly(Generic[Key, Known]):
             return known
         self._known[key] = told, self._clock()
         return told
-
-
-READABLE_FOR, MOST_READABLE = timedelta(minutes=10), 10_000
-"""How long it is cached that a person can read a place, and the number of entries."""
-READABLE_SECONDS = 5.0
-"""How long a turn waits for the platform to answer that."""
-
-
-class ReadablePlaces:
-    """Cache which places a person can read, and their names. A place that the platform does not confirm is
-    not readable."""
-
-    def __init__(self, platform: "Platform", clock: Callable[[], datetime]) -> None:
-        self._platform, self._clock = platform, clock
-        self._known: dict[tuple[str, Place], tuple[str, datetime]] = {}
-
-    async def of(self, user: str, places: Sequence[Place]) -> Mapping[Place, str]:
-        now = self._clock()
-        known = {place: self._known.get((user, place), ("", now - READABLE_FOR)) for place in places}
-        names = {place: name for place, (name, at) in known.items() if now - at < READABLE_FOR}
-        if asked := [place for place in places if place not in names]:
-            try:
-                async with asyncio.timeout(READABLE_SECONDS):
-                    told = await self._platform.may_read(user, asked)
-            except Exception as error:
-                log.warning("it is not known which channels %s can read: %s", user, error)
-                told = {}
-            if len(self._known) >= MOST_READABLE:
-                self._known.clear()
-            self._known.update({(user, place): (name, now) for place, name in told.items()})
-            names |= told
-        return {place: name for place, name in names.items() if name}
 
 
 @dataclass(frozen=True, slots=True)

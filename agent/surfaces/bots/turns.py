@@ -3,10 +3,10 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from agent.companion import Companion
 from agent.surfaces.bots.answers import (
@@ -21,37 +21,19 @@ from agent.surfaces.bots.answers import (
     receipt_item,
     task_item,
 )
-from agent.surfaces.bots.attachments.attachment import PERCEIVED, text_with
-from agent.surfaces.bots.attachments.read import (
-    MAX_PICTURES,
-    AttachmentReader,
-    Read,
-    as_stored,
-    joined,
-    together,
-)
-from agent.surfaces.bots.platform import (
-    MAX_QUOTED,
-    Content,
-    IncomingMessage,
-    NearbyMessage,
-    Platform,
-    ReadablePlaces,
-    continues,
-)
+from agent.surfaces.bots.attachments.read import MAX_PICTURES
+from agent.surfaces.bots.platform import IncomingMessage, Platform
+from agent.surfaces.bots.reading import MessageReader, ReadablePlaces
 from agent.surfaces.bots.streamed_reply import Reply
 from agent.surfaces.links import forget_path
-from agent.types.client import ClientTurn, without_description
+from agent.types.client import ClientTurn
 from memory.audience import PRIVATE
-from memory.sql.jobs.deliveries import Sent, quote_id
 from tools.proposed_call import ProposedCall
 
 log = logging.getLogger("hachi.bots")
 
 MAX_NOTICES = 1_000
 """Notices that are remembered, so that nobody gets the same one twice."""
-MOST_AROUND = 8_000
-"""Characters of a thread, and of what is replied to, that the model is shown."""
 STOPPED = "(stopped)"
 """Ends a reply that was not generated to its end."""
 REFUSED = "My answer was refused here and cannot be shown. Please ask in other words."
@@ -99,26 +81,6 @@ class TurnInProgress:
             self.limit.reschedule(0)
 
 
-class Reading(NamedTuple):
-    """What messages hold that are answered together."""
-
-    contents: Sequence[Content]
-    text: str
-    """All of it as one text."""
-    files: Read
-    unchanged: bool = False
-    """Whether the text is what is stored of them."""
-
-
-class _Around(NamedTuple):
-    """What stands around a message."""
-
-    text: str
-    quotes: tuple[str, ...]
-    """The ids by which a trace is found that shows it."""
-    files: Read
-
-
 async def _faults(faults: Sequence[tuple[str, str]], *_: object) -> str:
     """Return the end of a reply that says which files could not be read."""
     return "\n".join(f"_{told}_" for _, told in faults)
@@ -131,7 +93,7 @@ class Turns:
     _notices: deque[tuple[Any, ...]] = field(default_factory=lambda: deque(maxlen=MAX_NOTICES))
 
     def __post_init__(self) -> None:
-        self.files = AttachmentReader.of(self.pet.settings)
+        self.reader = MessageReader(self.pet, self.platform)
         self.deliveries = self.pet.conversations.deliveries
         self._readable = ReadablePlaces(self.platform, self.pet.clock)
 
@@ -217,44 +179,16 @@ class Turns:
         finally:
             turn.limit = None
 
-    async def read(self, burst: Sequence[IncomingMessage], sent: Sent | None) -> Reading:
-        """Return the content of the messages. If they are stored (`sent`) and were not edited, no recording
-        is transcribed again, and no file fetched once there is a reply. Of a file that was read and can no
-        longer be, the stored content stays."""
-        contents = [await self.platform.read(part) for part in burst]
-        stored = without_description(sent.message.text) if sent else ""
-        others = {one.origin for one in burst} ^ {*(sent.origins if sent else ())}
-        edited = bool(others) or any(one.version for one in burst)
-        reads, sees, rest = list[Read](), await self._sees(), stored
-        for one in contents:
-            files, left = one.attachments, MAX_PICTURES - sum(len(read.pictures) for read in reads)
-            if sent and not edited:
-                files = [file for file in files if file.kind == "picture" and not sent.reply]
-            read = await self.files.read(files, sees=sees, pictures=left)
-            if edited:
-                read, rest = as_stored(read, files, rest)
-            reads.append(read)
-        files_read = together(reads)
-        if sent and not edited:
-            return Reading(contents, stored, files_read, unchanged=True)
-        text = joined((one.text, read.places) for one, read in zip(contents, reads, strict=True))
-        return Reading(contents, text, files_read, sent is not None and text == stored)
-
-    async def _sees(self) -> bool:
-        """Return whether a model that may answer is shown pictures."""
-        model = (await self.pet.runtime()).turn.model
-        return model.sees or bool(model.fallback and model.fallback.sees)
-
     async def _stream(self, burst: list[IncomingMessage], reply: Reply) -> Final | None:
         message, origins = burst[-1], [part.origin for part in burst if part.origin]
         sent = await self.deliveries.sent(origins)
-        reading = await self.read(burst, sent)
+        reading = await self.reader.read(burst, sent)
         contents = reading.contents
         if sent and not reading.unchanged:
             await self.pet.conversations.reword(sent, reading.text, again=True)
         elif sent and sent.reply:  # perhaps not shown before the process or the connection was lost
             return None if sent.posts else Final(sent.reply.text, id=sent.reply.id)
-        around = await self._around(burst[0], contents, MAX_PICTURES - len(reading.files.pictures))
+        around = await self.reader.around(burst[0], contents, MAX_PICTURES - len(reading.files.pictures))
         faults, sees = (*reading.files.faults, *around.files.faults), not self.pet.settings.offline
         client = ClientTurn(
             images=reading.files.pictures if sees else (),
@@ -298,65 +232,6 @@ class Turns:
         text, trace = answer.message.strip() or "…", answer.trace_id or ""
         asked = tuple(call_question(call, id) for id, call in calls.items())
         return Final(text, receipts, question, answer.message_id, trace, asked)
-
-    async def _around(
-        self, message: IncomingMessage, contents: Sequence[Content], pictures: int
-    ) -> "_Around":
-        """Return what others wrote in the thread and in the message replied to, with at most so many
-        pictures. The model is shown it for this answer only."""
-        replied = {one.replies_to.origin: one.replies_to for one in contents if one.replies_to}
-        title, before = await self._thread(message, replied)
-        texts, left = {}, MOST_AROUND
-        for line in (*replied.values(), *before[:1], *reversed(before[1:])):
-            if left <= 0:
-                break
-            if text := (await self.platform.quote(line, message))[: min(left, MAX_QUOTED)]:
-                texts[line.origin] = text
-                left -= len(text)
-        reads, sees = list[Read](), await self._sees()
-        first = before[:1] if before and not await self.has_history(message) else []
-        for line in [one for one in (*replied.values(), *first) if one.origin in texts]:
-            files = [one for one in await self.platform.files_of(line) if one.kind in PERCEIVED]
-            left = pictures - sum(len(one.pictures) for one in reads)
-            reads.append(await self.files.read(files, sees=sees, pictures=left))
-            texts[line.origin] = text_with(texts[line.origin], reads[-1].places)
-        told = [f"The thread is called “{title}”."] if title else []
-        if thread := [texts[line.origin] for line in before if line.origin in texts]:
-            told += ["Before it in the thread:", *thread]
-        if answered := [texts[origin] for origin in replied if origin in texts]:
-            told += [*["It replies to:"] * bool(told), *answered]
-        rows = [await self.pet.components.transcript.sent_as(origin) for origin in replied]
-        quotes = (*map(quote_id, texts), *(row[0] for row in rows if row))
-        return _Around("\n".join(told), quotes, together(reads))
-
-    async def _thread(
-        self, message: IncomingMessage, without: Collection[str]
-    ) -> tuple[str, list[NearbyMessage]]:
-        """Return the title of the thread and its messages that were not for the bot: the others are in the
-        transcript, or were forgotten. People who opted out of storage are not quoted."""
-        if not message.in_thread or message.place.private:
-            return "", []
-        places = self.pet.people.places
-        try:
-            thread = await self.platform.thread(message)
-        except Exception as error:
-            log.warning("the thread of %s is not read: %s", message.origin, error)
-            return "", []
-        listening, lines = await places.listening(message.place), thread.lines
-        others = [
-            line
-            for at, line in enumerate(lines)
-            if line.user
-            and line.origin not in without
-            and not (line.addressed or continues(line.user, lines[:at]))
-            and (listening != "everything" or line.to_others)
-        ]
-        quiet = {user for user in {one.user for one in others} if not await places.keeps(user, message.place)}
-        return thread.title, [line for line in others if line.user not in quiet]
-
-    async def has_history(self, message: IncomingMessage) -> bool:
-        """Return whether its conversation has messages already."""
-        return await self.pet.conversations.exists(message.queue, user=message.user, place=message.place)
 
     async def forget(self, origin: str) -> None:
         if receipt := await self.pet.conversations.forget_sent(origin):

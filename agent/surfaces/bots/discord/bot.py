@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -24,7 +24,7 @@ from agent.surfaces.bots.discord.messages import (
     API_ERRORS,
     incoming,
     is_from_person,
-    missed_messages,
+    messages_of,
     origin_of,
     place_of,
 )
@@ -40,6 +40,8 @@ SOURCE = "discord"
 """How the ids of its users and messages begin."""
 MOST_EXPONENT = 5
 """discord.py waits up to two to this power of seconds before it connects again; without it, 17 minutes."""
+MOST_MESSAGES = 100
+"""Messages of one channel that are caught up."""
 INTENTS = discord.Intents(guilds=True, guild_messages=True, dm_messages=True, message_content=True)
 """The events that Discord sends. Message content is privileged: the developer portal enables it."""
 
@@ -212,6 +214,26 @@ class DiscordBot(discord.AutoShardedClient):
             except discord.DiscordException as error:
                 log.warning("message %s is not read, its channel is unknown: %s", message.id, error)
         return place_of(channel)
+
+
+async def missed_messages(
+    client: discord.Client, since: datetime, private: Sequence[str]
+) -> AsyncIterator[discord.Message]:
+    """Yield what was written since then in servers and in the `private` channels, each channel's in order."""
+    after = discord.utils.time_snowflake(since)
+    channels: list[Any] = []
+    for guild in client.guilds:
+        channels += [*guild.text_channels, *guild.voice_channels, *guild.threads]
+    wanted = [(one.id, one) for one in channels if (one.last_message_id or 0) > after]
+    for id, known in [*wanted, *((int(id), client.get_channel(int(id))) for id in reversed(private))]:
+        try:
+            channel: Any = known or await client.fetch_channel(id)
+            written = await client.http.logs_from(id, MOST_MESSAGES, after=after)
+        except API_ERRORS as error:
+            log.warning("what was written in channel %s meanwhile is not read: %s", id, error)
+            continue
+        for message in messages_of(channel, written):
+            yield message
 
 
 def _readable(event: str, parse: Callable[[Any], None]) -> Callable[[Any], None]:

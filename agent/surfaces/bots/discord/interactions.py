@@ -14,12 +14,7 @@ from agent.surfaces.bots.answers import Answer, Asker, describe_error
 from agent.surfaces.bots.attachments.attachment import display_name
 from agent.surfaces.bots.commands import COMMANDS, LISTEN, NO_TEXT, REMEMBER_THIS, Command, Commands
 from agent.surfaces.bots.discord.messages import API_ERRORS, origin_of, place_of, user_name
-from agent.surfaces.bots.discord.rendering import (
-    HachiButton,
-    answer_text,
-    answer_view,
-    without_receipt,
-)
+from agent.surfaces.bots.discord.rendering import HachiButton, answer_text, answer_view, without_receipt
 from agent.surfaces.bots.platform import IncomingMessage
 from memory.people.places import Listening
 from memory.records import ForgetKind

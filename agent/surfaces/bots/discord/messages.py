@@ -1,9 +1,8 @@
-"""Messages on Discord: who wrote them, where, to whom, and what they say; and those that came while there was
-no session."""
+"""Messages on Discord: who wrote them, where, to whom, and what they say."""
 
 import logging
 import re
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -351,27 +350,3 @@ def _word(found: re.Match[str], guild: discord.Guild | None, names: Mapping[int,
         return f"@{display_name(role.name if role else None, 'a role')}"
     channel = guild.get_channel_or_thread(int(found["channel"])) if guild else None
     return f"#{display_name(channel.name if channel else None, 'a channel')}"
-
-
-MOST_MESSAGES = 100
-"""Messages of one channel that are caught up."""
-
-
-async def missed_messages(
-    client: discord.Client, since: datetime, private: Sequence[str]
-) -> AsyncIterator[discord.Message]:
-    """Yield what was written since then in servers and in the `private` channels, each channel's in order."""
-    after = discord.utils.time_snowflake(since)
-    channels: list[Any] = []
-    for guild in client.guilds:
-        channels += [*guild.text_channels, *guild.voice_channels, *guild.threads]
-    wanted = [(one.id, one) for one in channels if (one.last_message_id or 0) > after]
-    for id, known in [*wanted, *((int(id), client.get_channel(int(id))) for id in reversed(private))]:
-        try:
-            channel: Any = known or await client.fetch_channel(id)
-            written = await client.http.logs_from(id, MOST_MESSAGES, after=after)
-        except API_ERRORS as error:
-            log.warning("what was written in channel %s meanwhile is not read: %s", id, error)
-            continue
-        for message in messages_of(channel, written):
-            yield message

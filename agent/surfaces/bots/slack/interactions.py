@@ -15,13 +15,7 @@ from agent.surfaces.bots.commands import COMMANDS, LISTEN, NO_TEXT, Commands
 from agent.surfaces.bots.platform import IncomingMessage
 from agent.surfaces.bots.slack.access import API_ERRORS
 from agent.surfaces.bots.slack.messages import Reader, Source, place_of, user_name
-from agent.surfaces.bots.slack.rendering import (
-    ACTION,
-    REPLACES,
-    answer_blocks,
-    answer_text,
-    readable_text,
-)
+from agent.surfaces.bots.slack.rendering import ACTION, REPLACES, answer_blocks, answer_text, readable_text
 
 log = logging.getLogger("hachi.slack")
 

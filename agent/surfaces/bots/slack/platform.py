@@ -14,12 +14,7 @@ from agent.surfaces.bots.answers import Answer, Item
 from agent.surfaces.bots.platform import IncomingMessage
 from agent.surfaces.bots.slack.access import API_ERRORS, is_final
 from agent.surfaces.bots.slack.messages import Reader, Source, origin_of
-from agent.surfaces.bots.slack.rendering import (
-    answer_blocks,
-    answer_text,
-    escape_markdown,
-    markdown_blocks,
-)
+from agent.surfaces.bots.slack.rendering import answer_blocks, answer_text, escape_markdown, markdown_blocks
 from agent.surfaces.bots.streamed_reply import Closed, Gone, Refused
 from memory.audience import Place
 

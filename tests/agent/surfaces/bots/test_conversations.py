@@ -16,11 +16,11 @@ from agent.surfaces.bots.platform import (
     Content,
     IncomingMessage,
     NearbyMessage,
-    ReadablePlaces,
     Thread,
     continues,
     should_answer,
 )
+from agent.surfaces.bots.reading import ReadablePlaces
 from agent.surfaces.bots.turns import STOPPED
 from agent.tracing.store.filters import TraceFilter
 from hachi.testing import AnsweringModel, tool_call

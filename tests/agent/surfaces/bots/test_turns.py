@@ -48,7 +48,7 @@ class Chat:
     def __init__(self, conversations: Conversations) -> None:
         self.conversations = conversations
         self.fetched: list[str] = []
-        conversations._turns.files = self.reader()
+        conversations._turns.reader.files = self.reader()
 
     @staticmethod
     def reader() -> AttachmentReader:
@@ -119,7 +119,7 @@ async def test_what_is_delivered_again_is_not_fetched_again(chat, server, rows, 
     await chat.hears("", *files)
     before, fetched = rows(LEFT), sorted(chat.fetched)
     assert before[0]["text"].startswith("[picture cat.png]\n\n(spoken, 0:12) I feed her\n[the picture")
-    chat.conversations._turns.files = AttachmentReader(None)
+    chat.conversations._turns.reader.files = AttachmentReader(None)
     chat.conversations.show(replace(chat.message("", *files), job="job"))
     await chat.conversations.settle()
     assert (rows(LEFT), sorted(chat.fetched), len(server.asked)) == (before, fetched, 1)
@@ -141,7 +141,7 @@ async def test_an_edit_is_stored_and_what_a_file_held_stays_where_it_cannot_be_r
     kept = rows(LEFT)[0]["text"].removeprefix("Read this")
     assert ("one\n\ntwo" in kept, "three" in kept, "aloud" in kept, "b.bin; not read" in kept) == (True,) * 4
     gone = [replace(one, fetch=chat.file("", b"bomb", "image/png").fetch, size=10**9) for one in notes]
-    chat.conversations._turns.files = AttachmentReader(None)
+    chat.conversations._turns.reader.files = AttachmentReader(None)
     clock.advance(minutes=20 * late)
     await chat.edits("Read that", gone[0], notes[1], chat.voice(b"away"), chat.file("b.bin", b"", "x/y"))
     assert rows(LEFT)[0]["text"] == f"Read that{kept}"

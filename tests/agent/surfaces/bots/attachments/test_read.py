@@ -7,12 +7,7 @@ import pytest
 
 from agent.models.wire.out import NOT_SHOWN
 from agent.surfaces.bots.attachments.attachment import MAX_NAME, Attachment, Unreadable, display_name
-from agent.surfaces.bots.attachments.read import (
-    MAX_BYTES,
-    MAX_CHARACTERS,
-    MAX_FILES,
-    AttachmentReader,
-)
+from agent.surfaces.bots.attachments.read import MAX_BYTES, MAX_CHARACTERS, MAX_FILES, AttachmentReader
 from agent.surfaces.bots.attachments.transcriber import Transcriber
 
 URL = "data:image/jpeg;base64,QUJD"

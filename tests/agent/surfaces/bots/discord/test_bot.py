@@ -227,7 +227,9 @@ async def test_a_voice_message_says_its_words(bot, platform, server, monkeypatch
         return "Remind me to buy milk.", None
 
     monkeypatch.setattr(Transcriber, "hear", hear)
-    bot.client.conversations._turns.files = AttachmentReader(Transcriber("m", "http://a.test", "k", 1.0))
+    bot.client.conversations._turns.reader.files = AttachmentReader(
+        Transcriber("m", "http://a.test", "k", 1.0)
+    )
     voice = platform.attach("voice-message.ogg", "audio/ogg", b"OggS") | {
         "duration_secs": 3.6,
         "waveform": "AA==",
