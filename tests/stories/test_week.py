@@ -18,7 +18,7 @@ from scripted_server import CONSOLIDATES, Asked, Call, Fail, Say, ScriptedServer
 from slack_server import SlackServer, buttons_of
 
 from agent.surfaces.bots.attachments.attachment import too_large
-from agent.surfaces.bots.attachments.scale import BROKEN
+from agent.surfaces.bots.attachments.read import BROKEN
 from agent.surfaces.bots.attachments.transcriber import NO_WORDS
 from agent.turn.mcp_servers import connection
 from hachi import Companion

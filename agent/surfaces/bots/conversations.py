@@ -73,7 +73,7 @@ class Conversations:
         answer = should_answer(listening, message)
         if answer is None:  # the thread decides; people who opted out have no stored messages in it
             known = message.follows_bot or await self._turns.reader.has_history(message)
-            answer = known or not await self._keeps(message)
+            answer = known or not await self.pet.people.places.keeps(message.user, message.place)
         if answer:
             await self._accept(message)
 
@@ -82,9 +82,6 @@ class Conversations:
         now = self.pet.clock()
         if job := await self.deliveries.accept(message.origin, message.user, now, message.version):
             self.add(replace(message, job=job))
-
-    async def _keeps(self, message: IncomingMessage) -> bool:
-        return await self.pet.people.places.keeps(message.user, message.place)
 
     def add(self, message: IncomingMessage) -> bool:
         """Queue a message. Returns False if too many wait or the bot is stopping."""

@@ -129,16 +129,11 @@ class Turns:
         instead = f"{REFUSED} ({final.trace})" if final.trace else REFUSED
         if not await reply.finish(final.text, final.receipts, final.question, instead=instead):
             raise NotShown(f"a reply in {message.queue} could not be shown; the transcript has it")
-        if reply.refused:
-            await self.tell_no_access(message)
+        if reply.refused and self.is_first_notice(message.user, message.place):
+            await self.platform.write(message.user, PRIVATE, NO_ACCESS)
         for question in final.calls:
             await self.platform.write(message.user, message.place, question, message.origin)
         return final.id, reply.origins
-
-    async def tell_no_access(self, message: IncomingMessage) -> None:
-        """Tell the author once, and privately, that the bot may not write where they asked."""
-        if self.is_first_notice(message.user, message.place):
-            await self.platform.write(message.user, PRIVATE, NO_ACCESS)
 
     def is_first_notice(self, *told: Any) -> bool:
         """Record a notice. Returns whether this person has not had it before."""

@@ -1,6 +1,7 @@
 """Show a trace, the pane of a span, downloads in other formats, and two traces side by side."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
@@ -9,13 +10,12 @@ from starlette.responses import HTMLResponse, Response
 from agent.errors import BadInput
 from agent.surfaces.web.pages import field_of, page
 from agent.surfaces.web.sign_in import require_visit, visitor_of
-from agent.surfaces.web.timeline import MAX_ROWS, Row, SpanTree, span_tree
 from agent.surfaces.web.word_diff import word_diff
 from agent.tracing.differences import Difference, differences
 from agent.tracing.render.export import markdown, trace_json
 from agent.tracing.render.text import harmless, json_text
-from agent.tracing.render.trace import warnings
-from agent.tracing.render.tree import drawn
+from agent.tracing.render.trace import tree, warnings
+from agent.tracing.render.tree import Node, drawn
 from agent.tracing.trace import TURN, Trace, TraceWithJobs, span_json
 from agent.tracing.why.explain import explain
 from agent.tracing.why.gates import Question
@@ -26,8 +26,66 @@ FIRST = "0.0"
 FROM_PLACES = "this trace shows what others said elsewhere; whoever runs this server can open it"
 MAX_DIFFERENCES = 100
 """Maximum number of differences on a page."""
+WIDTH = 1_000.0
+"""The full width of a bar's drawing, in its own units."""
+MIN_BAR = 4.0
+"""The minimum width of a bar, in the same units, so that it stays visible."""
+MAX_ROWS = 400
+"""Maximum number of rows of one trace on a page."""
 
 router = APIRouter(dependencies=[Depends(require_visit)])
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    address: str
+    """``trace.span``: the number of the trace on the page, and the number of the span by start time."""
+    node: Node
+    branch: str
+    """The lines of the tree that are drawn before the text."""
+    start: float
+    width: float
+    """The width of its bar, in units of `WIDTH`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpanTree:
+    trace: Trace
+    number: int
+    """0 is the trace itself; background jobs have higher numbers."""
+    length: float
+    """Seconds that the whole width represents."""
+    rows: Sequence[Row]
+
+    @property
+    def ticks(self) -> list[tuple[float, float]]:
+        """Return the position and seconds of each mark on the scale."""
+        return [(WIDTH * part, self.length * part) for part in (0.0, 0.25, 0.5, 0.75)]
+
+
+def span_tree(trace: Trace, number: int) -> SpanTree:
+    length = max([1e-6, *(span.at + (span.took or 0.0) for span in trace.spans())])
+    rows = [
+        _row(f"{number}.{index}", node, branch, length)
+        for index, (node, branch) in enumerate(_spans(tree(trace)))
+    ]
+    return SpanTree(trace, number, length, rows)
+
+
+def _row(address: str, node: Node, branch: str, length: float) -> Row:
+    at, took = (node.span.at, node.span.took) if node.span else (0.0, 0.0)
+    left = min(WIDTH - MIN_BAR, WIDTH * at / length)
+    lasted = length - at if took is None else took
+    return Row(address, node, branch, left, min(WIDTH - left, max(MIN_BAR, WIDTH * lasted / length)))
+
+
+def _spans(node: Node, branch: str = "", below: str = "") -> Iterator[tuple[Node, str]]:
+    """Yield the spans, each with the lines of the tree before it."""
+    yield node, branch
+    inner = [one for one in node.nodes if one.span]
+    for one in inner:
+        last = one is inner[-1]
+        yield from _spans(one, f"{below}{'└' if last else '├'} ", f"{below}{'  ' if last else '│ '}")
 
 
 async def _whole(request: Request, id: str) -> TraceWithJobs:

@@ -2,9 +2,14 @@
 
 import asyncio
 import logging
+import os
+import sys
+from base64 import b64encode
 from collections.abc import Awaitable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from pathlib import Path
+from subprocess import DEVNULL, PIPE
 
 from agent.models.wire.out import NOT_SHOWN
 from agent.settings import Settings
@@ -16,8 +21,8 @@ from agent.surfaces.bots.attachments.attachment import (
     text_with,
     too_large,
 )
-from agent.surfaces.bots.attachments.scale import Scaler
 from agent.surfaces.bots.attachments.transcriber import Transcriber
+from memory.documents.parsing import ENVIRONMENT
 from memory.text import one_line, storable
 
 log = logging.getLogger("hachi.bots")
@@ -31,6 +36,11 @@ MAX_CHARACTERS = 60_000
 """The limit for all files of a message together."""
 TOO_MANY = "too many files"
 READABLE = "I can read text, see PNG, JPEG, WebP and GIF, and hear recordings"
+SCALE_SECONDS, SCALED_AT_ONCE = 20.0, 2
+"""Seconds that scaling a picture may take, and pictures that are scaled at a time."""
+_CHILD = Path(__file__).with_name("scale_child.py")
+_FAULTS = {3: "it has too many pixels", 4: "whoever runs me has not installed Pillow"}
+BROKEN = "it is damaged, or not a PNG, JPEG, WebP or GIF"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +53,38 @@ class Read:
     """As `data:` URLs, or words for a model that sees none."""
     faults: tuple[tuple[str, str], ...] = ()
     """What was not read: what stands for it, and a line that tells its sender why."""
+
+
+class Scaler:
+    """Checks and scales pictures in processes of their own: what strangers send may be made to break a
+    decoder."""
+
+    def __init__(self) -> None:
+        self._free = asyncio.Semaphore(SCALED_AT_ONCE)
+
+    async def scaled(self, data: bytes) -> str:
+        """Return the picture as a `data:` URL: upright, the first frame, at most 1,536 pixels a side. Raises
+        Unreadable."""
+        if not data:
+            raise Unreadable("it is empty")
+        environment = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
+        environment |= {name: path for name in ("PYTHONPATH",) if (path := os.environ.get(name))}
+        async with self._free:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-P", str(_CHILD)), stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=environment
+            )
+            try:
+                async with asyncio.timeout(SCALE_SECONDS):
+                    picture, _ = await process.communicate(data)
+            except TimeoutError:
+                raise Unreadable("it takes too long to read") from None
+            finally:
+                if process.returncode is None:
+                    process.kill()
+                    await process.wait()
+        if process.returncode or not picture:
+            raise Unreadable(_FAULTS.get(process.returncode or 0, BROKEN))
+        return f"data:image/jpeg;base64,{b64encode(picture).decode()}"
 
 
 @dataclass(eq=False)

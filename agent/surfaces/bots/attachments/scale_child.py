@@ -1,4 +1,4 @@
-"""Scale one picture, from stdin to stdout, in a process that ends with it: run by `scale.py`."""
+"""Scale one picture, from stdin to stdout, in a process that ends with it: run by `read.py`."""
 
 import sys
 from io import BytesIO

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from agent.surfaces.bots.attachments import scale
+from agent.surfaces.bots.attachments import read
 from agent.surfaces.bots.attachments.attachment import Unreadable
-from agent.surfaces.bots.attachments.scale import Scaler
+from agent.surfaces.bots.attachments.read import Scaler
 
 
 def written(image: Image.Image, format: str, **options: Any) -> bytes:
@@ -111,6 +111,6 @@ async def test_nobody_waits_for_a_picture_and_a_slow_one_is_ended(monkeypatch: p
         rounds += 1
     assert (await working).startswith("data:")
     assert rounds > 20, "the loop went on"
-    monkeypatch.setattr(scale, "SECONDS", 0.001)
+    monkeypatch.setattr(read, "SCALE_SECONDS", 0.001)
     with pytest.raises(Unreadable, match="too long"):
         await Scaler().scaled(large)
