@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from functools import cached_property
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agents import (
     AgentOutputSchemaBase,
@@ -22,9 +22,11 @@ from agent.models.choice.choose import ChosenModel
 from agent.models.choice.fallback import both_failed, changes_over, pause_before, tries_again
 from agent.models.failures import NO_ANSWER, ExplainedFailure, server_fault
 from agent.models.json_objects import items, object_with
-from memory.facts.similar import Doubt
 from memory.text import one_line
 from prompts import render
+
+if TYPE_CHECKING:
+    from memory.facts.similar import Doubt
 
 log = logging.getLogger("hachi.judge")
 
@@ -87,7 +89,7 @@ async def _call(chosen: ChosenModel, *asked: Any) -> tuple[Sequence[Any], Any]:
     raise ModelBehaviorError(NO_ANSWER)
 
 
-async def judge(chosen: ChosenModel, doubts: Sequence[Doubt]) -> list[bool]:
+async def judge(chosen: ChosenModel, doubts: "Sequence[Doubt]") -> list[bool]:
     """Ask about all doubts of a turn in one call. Returns for each pair whether the newer fact replaces the
     older one. Both are kept if a ruling is missing or unreadable."""
     pairs = "\n\n".join(

@@ -13,13 +13,13 @@ from agent.errors import BadInput
 from agent.models.choice.providers import base_url_of, reports_its_limits
 from agent.settings import Settings
 from agent.types.model_address import ModelAddress, names_file
-from memory.facts.similar import Doubt
 from memory.process.breaker import Breaker
 
 if TYPE_CHECKING:
     from agents.models.interface import Model
 
     from agent.models.choice.choose import ChosenModel
+    from memory.facts.similar import Doubt
 
 ABOUT_SECONDS = 2.0
 """Seconds for asking a server about itself, before the first turn."""
@@ -136,7 +136,7 @@ class Models:
         if self._answering is not None:  # the consolidating model shares its client
             await self._answering.close()
 
-    async def judge(self, doubts: Sequence[Doubt]) -> list[bool]:
+    async def judge(self, doubts: "Sequence[Doubt]") -> list[bool]:
         """Return for each pair of facts whether the newer one replaces the older one."""
         await load("agent.models.ask")
         from agent.models.ask import judge

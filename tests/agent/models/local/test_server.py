@@ -174,7 +174,7 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda how: how.name)
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=lambda how: how.name)
 async def test_the_child_ends_by_itself_when_its_parent_is_gone(file, how):
     code = PARENT.format(doubles=str(DOUBLES), file=str(file))
     parent = await asyncio.create_subprocess_exec(sys.executable, "-c", code, stdout=PIPE, stderr=DEVNULL)

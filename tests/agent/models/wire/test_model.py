@@ -51,17 +51,6 @@ async def test_a_turn_with_a_tool_call_survives_a_provider_that_stores_nothing(
         assert [item["encrypted_content"] for item in sent] == ["gAAAA"]
 
 
-async def test_reasoning_that_came_without_its_content_is_not_sent_back(pet_at, first_way, server):
-    pet = await pet_at(first_way, model_retries=0)
-    forgetful = Asked("/v1/responses", {}, {})
-    server.script(reasoning_answer(forgetful), answer("Green tea."))
-    assert (await pet.respond("which tea?", user="ana")).message == "Green tea."
-    call, result = server.asked[-1].json["input"][-2:]
-    assert "id" not in call
-    assert (call["call_id"], result["call_id"]) == ("call_a", "call_a")
-    assert all(item.get("type") != "reasoning" for item in server.asked[-1].json["input"])
-
-
 async def test_a_404_about_an_item_is_told_in_the_servers_words(pet_at, first_way, server):
     pet = await pet_at(first_way, model_retries=0)
     server.script(Fail(404, "Item with id rs_1 not found"))
