@@ -7,6 +7,7 @@ contain a name of a person with several names.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import takewhile
 
 from sqlalchemy import select
@@ -31,8 +32,6 @@ JUDGED = 10
 """… and how many are sent to a model in one call, if a model rules on facts."""
 
 Stated = Sequence[tuple[NewMemory, Provenance]]
-Refused = Sequence[tuple[CandidateFact, Decision | None]]
-"""Facts, each with the decision that refuses it, or None."""
 
 
 async def remember_many(
@@ -61,56 +60,46 @@ def _of_the_same(stated: Stated) -> Stated:
 async def _store(writer: FactWriter, stated: Stated) -> list[Decision]:
     """Decide on facts for the same owners."""
     facts = await writer.candidates(stated, {}, embed=False)
-    left = [(fact, refusal(fact, writer.importance_floor)) for fact in facts]
     count_candidates(facts)
     decisions: list[Decision] = []
-    while left:
-        added = await _add_together(writer, left)
-        if not added:
-            [vector] = await embed_if_possible(writer.similar.embedder, [left[0][0].proposed.content])
-            decision, _ = await writer.decide(replace(left[0][0], vector=vector))
-            added = [decision]
-        decisions += added
-        left = left[len(added) :]
+    while left := facts[len(decisions) :]:
+        stored = await retried(partial(_store_together, writer, left))
+        if not stored:
+            [vector] = await embed_if_possible(writer.similar.embedder, [left[0].proposed.content])
+            decision, _ = await writer.decide(replace(left[0], vector=vector))
+            stored = [decision]
+        decisions += stored
     for fact, decision in zip(facts, decisions, strict=True):
         writer.note(fact.origin, decision)
     return decisions
 
 
-async def _add_together(writer: FactWriter, facts: Refused) -> list[Decision]:
+async def _store_together(writer: FactWriter, facts: Sequence[CandidateFact]) -> list[Decision]:
     """Decide on the leading facts in one transaction. It stops before a fact that needs a search."""
-
-    async def write() -> list[Decision]:
-        async with writer.database.write(lock=facts[0][0].origin.owners) as connection:
-            return await _store_together(writer, connection, facts)
-
-    return await retried(write)
-
-
-async def _store_together(writer: FactWriter, connection: AsyncConnection, facts: Refused) -> list[Decision]:
-    first = facts[0][0]
-    aliases = await writer.store.aliases(first.origin.audience.keys, first.now, connection)
-    theirs = memory_owners.c.owner.in_(first.origin.owners)
-    same = memory_owners.c.content_key.in_({fact.key for fact, _ in facts})
-    used = set(await connection.scalars(select(memory_owners.c.content_key).where(theirs, same)))
+    origin, now = facts[0].origin, facts[0].now
     decisions: list[Decision] = []
     new: dict[str, Memory] = {}
-    for fact, decision in facts:
-        content = fact.proposed.content
-        if decision is None and fact.key in used | new.keys():
-            await writer.store.insert(connection, new, first.now)
-            used, new = used | new.keys(), {}
-            decision = await _stored_verbatim(writer, connection, fact)
-        elif decision is None and not (
-            fact.proposed.replaces or names_in(content) or aliases.other_names(content)
-        ):
-            memory = new[fact.key] = fact.memory(fact.origin.owners)
-            fact.made.add(memory.id)
-            decision = fact.decision("add", memory, "new")
-        if decision is None:
-            break
-        decisions.append(decision)
-    await writer.store.insert(connection, new, first.now)
+    async with writer.database.write(lock=origin.owners) as connection:
+        aliases = await writer.store.aliases(origin.audience.keys, now, connection)
+        theirs = memory_owners.c.owner.in_(origin.owners)
+        same = memory_owners.c.content_key.in_({fact.key for fact in facts})
+        used = set(await connection.scalars(select(memory_owners.c.content_key).where(theirs, same)))
+        for fact in facts:
+            content, decision = fact.proposed.content, refusal(fact, writer.importance_floor)
+            if decision is None and fact.key in used | new.keys():
+                await writer.store.insert(connection, new, now)
+                used, new = used | new.keys(), {}
+                decision = await _stored_verbatim(writer, connection, fact)
+            elif decision is None and not (
+                fact.proposed.replaces or names_in(content) or aliases.other_names(content)
+            ):
+                memory = new[fact.key] = fact.memory(fact.origin.owners)
+                fact.made.add(memory.id)
+                decision = fact.decision("add", memory, "new")
+            if decision is None:
+                break
+            decisions.append(decision)
+        await writer.store.insert(connection, new, now)
     return decisions
 
 

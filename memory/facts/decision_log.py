@@ -28,8 +28,7 @@ REDACTED = "[redacted]"
 class _PersonRun:
     """The messages of one person in a run, and the decisions on them."""
 
-    messages: dict[str, int] = field(default_factory=dict)
-    """The length of each message, by its text."""
+    messages: set[str] = field(default_factory=set)
     candidates: int = 0
     decisions: list[tuple[Decision, str | None]] = field(default_factory=list)
     """Each decision with the id of the message that stated the fact."""
@@ -59,7 +58,7 @@ def count_candidates(facts: Sequence[CandidateFact]) -> None:
     """Count the proposed facts of the current run."""
     for fact in facts:
         part = _run_of(fact.origin)
-        part.messages[fact.origin.said] = len(fact.origin.said)
+        part.messages.add(fact.origin.said)
         part.candidates += 1
 
 
@@ -78,7 +77,7 @@ def _line(user: str, part: _PersonRun) -> dict[str, object]:
     return {
         "event": "memory_decision",
         "user_id": user,
-        "input_message_length": sum(part.messages.values()),
+        "input_message_length": sum(map(len, part.messages)),
         "extracted_count": part.candidates,
         "decisions": [
             {"fact": d.content, "action": d.action}

@@ -101,15 +101,18 @@ class AnswerWriter:
         shown = {fact.id for fact in reading.facts}
         # a ruling need not supersede anything
         facts = await still_readable(connection, shown, audience, self.parts.clock())
+        withheld = bool(row and row.withheld)
+        changed = row and (
+            row.id != reading.summary_id or (row.revision != reading.revision and not withheld)
+        )
         if (
-            (row is not None and row.id != reading.summary_id)
-            or (row is not None and row.revision != reading.revision and not row.withheld)
+            changed
             or await missing(connection, [*reading.message_ids], reading.owner)
             or await missing(connection, reading.profile_messages)
             or not facts.issuperset(shown - set(ended))
         ):
             raise Overtaken("the messages or facts that it was written from have changed")
-        rebuilt = not reading.summary or bool(row is not None and row.withheld)
+        rebuilt = not reading.summary or withheld
         if not answer.whole or (reading.upto == reading.after and not rebuilt):
             return None
         written = await self.parts.summaries.update_in(
@@ -118,7 +121,7 @@ class AnswerWriter:
             reading.owner,
             answer.summary or reading.summary,
             after=reading.after,
-            revision=row.revision if row is not None else 0,
+            revision=row.revision if row else 0,
             covered=reading.upto,
             now=reading.now,
             rebuilt=rebuilt,
