@@ -59,6 +59,7 @@ class LoopSQLite(SQLiteDialect_pysqlite):
 
     driver = "loop"
     is_async = True
+    has_terminate = True  # else SQLAlchemy leaves a detached connection open until it is collected as garbage
     supports_statement_cache = True
 
     @classmethod
