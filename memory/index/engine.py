@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from memory.index import CHUNKS, Kind, Question, Rankings, stored_vectors
+from memory.index import CHUNKS, KINDS, Kind, Point, Question, Rankings, stored_vectors
 from memory.index.embedders import Embedder
 from memory.index.entry import ROW_BYTES, Entry
 from memory.index.rows import IndexRow, Rows
 from memory.index.scoring import rank
+from memory.index.stored_vectors import Texts
 from memory.sql import changes
 from memory.sql.changes import AROUND, DOCUMENTS, EVERYBODY, Moment, Read
 from memory.sql.engine import Database
@@ -148,9 +149,23 @@ class Engine:
             self._loaded = OrderedDict(loaded)  # drop all other entries, because a person was erased
             reads = {}
         first = next(iter(reads.values()), None) or await changes.now(self._database)
+        changed = {key: await self._changed(key, loaded[key], read, now) for key, read in reads.items()}
+        named = {kind: {id for ids in changed.values() if ids for id in ids[kind]} for kind in KINDS | CHUNKS}
+        anchors = {one for read in reads.values() for one in read.anchors if one.id in named["message"]}
+        anchors.update(await anchors_of(self._database, named["message"] - {one.id for one in anchors}))
+        deleted = named["message"] - {one.id for one in anchors}
+        index_rows = await self.rows.shown(named, now, anchors) if any(named.values()) else []
+        points, lacking = await stored_vectors.points(self._database, self._embedder, index_rows)
         for key, one in loaded.items():
-            if key not in reads or not await self._patch(key, one, reads[key], now):
+            ids, around = changed.get(key), one.watched(key)[2:]
+            if ids is None or any(
+                id in deleted and (id in one.entry or owner in around) for owner, _, id in reads[key].changes
+            ):  # it cannot be told in whose windows a deleted message was
                 await self._load(key, one, first, now)
+            else:
+                one.entry.remove(id for some in ids.values() for id in some)
+                await self._put(key, one, points, lacking)
+                one.since, one.last, one.at = reads[key].moment, reads[key].last, now
             one.writes = writes
         return first.moment
 
@@ -158,48 +173,39 @@ class Engine:
         """Load an entry from SQL, as many rows as fit."""
         one.since, one.entry, one.lacking, one.whole = None, Entry(), {}, True
         async for index_rows in self.rows.of_owner(key, now, AT_A_TIME):
-            await self._put(key, one, index_rows)
+            await self._put(
+                key, one, *await stored_vectors.points(self._database, self._embedder, index_rows)
+            )
             if one.entry.bytes > self._memory:
                 one.whole = False
                 break
             await asyncio.sleep(0)
         one.since, one.last, one.at = since.moment, since.last, now
 
-    async def _patch(self, key: str, one: Loaded, read: Read, now: datetime) -> bool:
-        """Read the changed rows of an entry again. Returns False if the entry must be loaded anew."""
+    async def _changed(
+        self, key: str, one: Loaded, read: Read, now: datetime
+    ) -> defaultdict[Kind, set[str]] | None:
+        """Return the ids of the rows of an entry to read again. None if the entry must be loaded anew."""
         watched, ids = one.watched(key), defaultdict[Kind, set[str]](set)
         for owner, kind, id in read.changes:
             if owner in watched:
                 ids[kind].add(id)  # type: ignore[index]
-        around = {change.id for change in read.changes if change.owner in watched[2:]}
         if one.entry.ends <= now.timestamp():
             expired = one.entry.expired(now.timestamp())
             ids["memory"].update(expired, await self.rows.replaced_by_expired([key], now))
         for id in await stored_vectors.embedded(self._database, self._embedder.name, one.lacking):
             ids[one.lacking[id]].add(id)
         forgetful = read.first > one.last + 1 or now < one.at  # the log was cut, or the clock went back
-        if forgetful or one.entry.worn or sum(map(len, ids.values())) > MOST_CHANGES:
-            return False
-        if any(ids.values()):
-            index_rows = await self.rows.shown(ids, now)
-            gone = ids["message"] - {index_row.point.id for index_row in index_rows}
-            gone -= {anchor.id for anchor in await anchors_of(self._database, gone)}
-            if any(id in around or id in one.entry for id in gone):
-                return False  # it cannot be told in whose windows it was
-            named = {id for some in ids.values() for id in some}
-            one.entry.remove(
-                named - {index_row.point.id for index_row in index_rows if key in index_row.point.owners}
-            )
-            await self._put(key, one, index_rows)
-        one.since, one.last, one.at = read.moment, read.last, now
-        return True
+        too_many = sum(map(len, ids.values())) > MOST_CHANGES
+        return None if forgetful or one.entry.worn or too_many else ids
 
-    async def _put(self, key: str, one: Loaded, index_rows: Sequence[IndexRow]) -> None:
-        own = [index_row for index_row in index_rows if key in index_row.point.owners]
-        points, lacking = await stored_vectors.points(self._database, self._embedder, own)
-        await _aside(len(one.entry), one.entry.put, points)
+    async def _put(self, key: str, one: Loaded, points: Sequence[Point], lacking: Texts) -> None:
+        """Add the points that are the owner's, of which those in `lacking` have no vectors."""
+        own = [point for point in points if key in point.owners]
+        if own:
+            await _aside(len(one.entry), one.entry.put, own)
         lacks = {id for id, _ in lacking}
-        for point in points:
+        for point in own:
             one.lacking.pop(point.id, None)
             if point.id in lacks:
                 one.lacking[point.id] = point.kind

@@ -7,7 +7,7 @@ rows are read together: `user:U`, `place:P` or `global`. Chunks have keys of the
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from datetime import datetime
 from itertools import groupby
 from operator import attrgetter
@@ -81,9 +81,14 @@ class Rows:
     def __init__(self, database: Database) -> None:
         self.database = database
 
-    async def shown(self, ids: Ids, now: datetime) -> list[IndexRow]:
-        """Return these rows as far as they belong in the index, and messages whose windows have them."""
-        found = await self._messages(await anchors_of(self.database, ids.get("message", ())), neighbours=True)
+    async def shown(
+        self, ids: Ids, now: datetime, anchors: Collection[Anchor] | None = None
+    ) -> list[IndexRow]:
+        """Return these rows as far as they belong in the index, and messages whose windows have them. Pass the
+        messages' positions if they are known."""
+        if anchors is None:
+            anchors = await anchors_of(self.database, ids.get("message", ()))
+        found = await self._messages(anchors, neighbours=True)
         for kind, query in _BY_IDS.items():
             if ids.get(kind):
                 rows = await self.database.rows(query, {"ids": list(ids[kind]), "now": now})
@@ -153,7 +158,7 @@ class Rows:
         ]
         return sum((await self.database.rows(select(*counts), {"now": now}))[0])
 
-    async def _messages(self, anchors: Sequence[Anchor], *, neighbours: bool = False) -> list[IndexRow]:
+    async def _messages(self, anchors: Collection[Anchor], *, neighbours: bool = False) -> list[IndexRow]:
         index_rows: dict[str, IndexRow] = {}
         reach = 2 * REACH if neighbours else REACH
         for run, talk in await lines_around(self.database, anchors, reach):

@@ -74,7 +74,7 @@ async def points(
     embedded: dict[tuple[str, str], Any] = {}
     if embedder.name not in QUICK:
         embedded |= await stored(database, embedder.name, texts)
-    else:
+    elif texts:
         with suppress(EmbedderUnavailable):
             embedded |= zip(texts, await embedder.embed(list(texts.values())), strict=True)
     made = [  # `_replace` takes three times as long

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, bindparam, delete, func, select, text, update
 
 from memory.sql.engine import Database
+from memory.sql.messages.lines import Anchor, to_anchors
 from memory.sql.tables import changes, index_todo
 
 Moment = str
@@ -50,8 +51,10 @@ _NOW = {
 }
 _READ = {
     sqlite: text(
-        f"""SELECT now.moment, now.first, now.last, changes.owner, changes.kind, changes.id
-        FROM ({now}) AS now LEFT JOIN changes ON changes.owner IN :owners AND {IS_SINCE[sqlite]}"""
+        f"""SELECT now.moment, now.first, now.last, changes.owner, changes.kind, changes.id,
+            messages.conversation_id, messages.place, messages.user_id, messages.seq
+        FROM ({now}) AS now LEFT JOIN changes ON changes.owner IN :owners AND {IS_SINCE[sqlite]}
+        LEFT JOIN messages ON changes.kind = 'message' AND messages.id = changes.id"""
     ).bindparams(bindparam("owners", expanding=True))
     for sqlite, now in _NOW.items()
 }
@@ -78,20 +81,23 @@ class Read(NamedTuple):
     """The number of the oldest change in the log. An index that last read a lower one may have missed
     changes."""
     last: int
-    changes: Sequence[Change]
+    changes: Sequence[Change] = ()
+    anchors: Sequence[Anchor] = ()
+    """The positions of the changed messages that are stored, hidden or not."""
 
 
 async def now(database: Database) -> Read:
     """Return the state of the database at this moment."""
     [row] = await database.rows(text(_NOW[database.sqlite]))
-    return Read(row.moment, row.first, row.last, ())
+    return Read(row.moment, row.first, row.last)
 
 
 async def read(database: Database, owners: Collection[str], since: Moment) -> Read:
     """Return the changes for these owners since a moment."""
     rows = await database.rows(_READ[database.sqlite], {"owners": list(owners), "since": since})
     found = [Change(row.owner, row.kind, row.id) for row in rows if row.owner is not None]
-    return Read(rows[0].moment, rows[0].first, rows[0].last, found)
+    anchors = to_anchors({row.id: row for row in rows if row.seq is not None}.values())
+    return Read(rows[0].moment, rows[0].first, rows[0].last, found, anchors)
 
 
 async def erase(database: Database, owner: str) -> None:

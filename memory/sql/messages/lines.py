@@ -1,7 +1,7 @@
 """Read messages for the index: of every owner, and with the messages around them."""
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -47,7 +47,10 @@ _NEWEST = {
 
 async def anchors_of(database: Database, ids: Collection[str]) -> list[Anchor]:
     """Return the positions of these messages for their author, and for their place even if withdrawn."""
-    rows = await database.rows(_OF_IDS, {"ids": list(ids)}) if ids else ()
+    return to_anchors(await database.rows(_OF_IDS, {"ids": list(ids)})) if ids else []
+
+
+def to_anchors(rows: Iterable[Any]) -> list[Anchor]:
     return [
         Anchor(row.id, row.conversation_id, heard, row.seq)
         for row in rows
@@ -111,7 +114,7 @@ message, with `reach` messages on either side."""
 
 
 async def lines_around(
-    database: Database, anchors: Sequence[Anchor], reach: int = 2 * REACH
+    database: Database, anchors: Collection[Anchor], reach: int = 2 * REACH
 ) -> list[tuple[Sequence[Anchor], list[Any]]]:
     """Return the rows of these messages, with up to `reach` neighbours on either side, in order, grouped into
     runs."""
@@ -128,7 +131,7 @@ async def lines_around(
     return [(runs[number], list(lines)) for number, lines in found]
 
 
-def _runs(anchors: Sequence[Anchor]) -> Iterator[list[Anchor]]:
+def _runs(anchors: Collection[Anchor]) -> Iterator[list[Anchor]]:
     talk = itemgetter(1, 2)  # the conversation and its readers
     for _, of_talk in groupby(sorted(anchors, key=itemgetter(1, 2, 3)), key=talk):
         run: list[Anchor] = []
