@@ -84,8 +84,7 @@ class Rows:
     async def shown(
         self, ids: Ids, now: datetime, anchors: Collection[Anchor] | None = None
     ) -> list[IndexRow]:
-        """Return these rows as far as they belong in the index, and messages whose windows have them. Pass the
-        messages' positions if they are known."""
+        """Return these rows as far as they belong in the index, and messages whose windows have them."""
         if anchors is None:
             anchors = await anchors_of(self.database, ids.get("message", ()))
         found = await self._messages(anchors, neighbours=True)
