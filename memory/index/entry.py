@@ -94,7 +94,9 @@ class Lane:
             values = np.array([vectors[at] for at in known], dtype=np.float32)
             lengths = np.linalg.norm(values, axis=1, keepdims=True)
             if self.matrix is None or len(self.matrix) < len(rows):
-                self.matrix = _grown(self.matrix, (len(rows), values.shape[1]))
+                before, self.matrix = self.matrix, np.zeros((len(rows), values.shape[1]), dtype=np.float32)
+                if before is not None and before.shape[1] == values.shape[1]:
+                    self.matrix[: len(before)] = before
             at = first + np.array(known)
             self.matrix[at] = values / np.where(lengths, lengths, 1)
             rows[self.vector][at] = lengths[:, 0] > 0  # the zeros of a blank text are near to nothing
@@ -187,10 +189,3 @@ class Entry:
         found = np.zeros(len(self.ids), dtype=bool)
         found[[row for tag in tags for row in self._tags.get(tag, ())]] = True
         return found
-
-
-def _grown(matrix: "NDArray[np.float32] | None", shape: tuple[int, int]) -> "NDArray[np.float32]":
-    new = np.zeros(shape, dtype=np.float32)
-    if matrix is not None and matrix.shape[1] == shape[1]:
-        new[: len(matrix)] = matrix
-    return new

@@ -160,10 +160,8 @@ class Indexing:
             await asyncio.sleep(PAUSE)
             try:
                 await self.try_to_catch_up()
-            except StoreUnavailable as error:
-                self.note_unavailable(error)
-                self._woken = False
             except Exception as error:
-                log.exception("the index could not be brought up to date")
+                if not isinstance(error, StoreUnavailable):
+                    log.exception("the index could not be brought up to date")
                 self.note_unavailable(error)
                 self._woken = False

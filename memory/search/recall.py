@@ -33,7 +33,6 @@ from memory.search.search_rows import (
     fact_row,
     message_row,
     summary_row,
-    without,
 )
 from memory.search.time_ranges import time_span
 from memory.sql.memories.store import MemoryStore
@@ -218,7 +217,7 @@ class Recall:
             name: [(id, score) for id, score, _ in getattr(rankings, name) if id not in unranked]
             for name in LANES
         }
-        rows = without(rows, unranked)
+        rows = {id: row for id, row in rows.items() if id not in unranked}
         if wanted.by_itself:
             lanes |= {window: lanes[entry] for window, entry in ENTRY_OF.items()}
         shape: dict[str, Any] = {

@@ -51,17 +51,9 @@ SearchRows = Mapping[str, SearchRow]
 
 
 def fact_row(memory: Memory) -> SearchRow:
-    candidate = Candidate(
-        "memory",
-        memory.content,
-        memory.user_id,
-        memory.created_at,
-        subjects=memory.subjects,
-        importance=memory.importance,
-        uses=memory.uses,
-        last_accessed_at=memory.last_accessed_at,
-    )
-    return SearchRow(candidate, memory)
+    said = (memory.content, memory.user_id, memory.created_at, memory.subjects)
+    recalled = (memory.importance, memory.uses, memory.last_accessed_at)
+    return SearchRow(Candidate("memory", *said, *recalled), memory)
 
 
 def message_row(id: str, seq: int, conversation: str, author: str, text: str, sent_at: datetime) -> SearchRow:
@@ -70,10 +62,6 @@ def message_row(id: str, seq: int, conversation: str, author: str, text: str, se
 
 def summary_row(conversation: ActiveConversation) -> SearchRow:
     return SearchRow(Candidate("summary", conversation.summary, "", conversation.updated_at), conversation)
-
-
-def without(rows: SearchRows, ids: Collection[str]) -> SearchRows:
-    return {id: row for id, row in rows.items() if id not in ids}
 
 
 def around(rows: SearchRows, id: str | None, among: Collection[str]) -> Iterable[str]:

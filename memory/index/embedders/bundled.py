@@ -70,14 +70,16 @@ class BundledEmbedder:
         one by one, because no token extends over a space between two words or over a line break."""
         from memory.index.embedders.vectors import normalised, readable  # numpy, needed only now
 
-        numbers, of_lines = dict[str, int](), dict[str, list[int]]()
-        of_texts: list[list[int]] = []
+        numbers, of_lines, of_texts = dict[str, int](), dict[str, list[int]](), list[list[int]]()
         for text in texts:
-            lines = readable(text, MAX_BYTES).lstrip("\n").replace("\n", "\0\n").split("\0")
+            whole = readable(text, MAX_BYTES).lstrip("\n")
+            lines = whole.replace("\n", "\0\n").split("\0") if whole.strip() else []
             for line in lines:
                 if line not in of_lines:
-                    of_lines[line] = [numbers.setdefault(part, len(numbers)) for part in _parts(line)]
-            of_texts.append([*chain.from_iterable(map(of_lines.__getitem__, lines))] if text.strip() else [])
+                    author, colon, said = line.partition(": ")
+                    parts = (f"{author}:", said) if colon and said[:1].strip() else (line,)
+                    of_lines[line] = [numbers.setdefault(part, len(numbers)) for part in parts]
+            of_texts.append([*chain.from_iterable(map(of_lines.__getitem__, lines))])
         sums = _sums(self._model.embedding, self._tokens([_SPACE.split(part) for part in numbers]))
         return normalised(_sums(sums, of_texts))
 
@@ -98,12 +100,6 @@ class BundledEmbedder:
         else:
             encoded = [tokenizer.encode(word, add_special_tokens=False) for word in words]
         return [tuple(one.ids[word.startswith("\n") :]) for word, one in zip(words, encoded, strict=True)]
-
-
-def _parts(line: str) -> Sequence[str]:
-    """Return the author and the text of a line."""
-    author, colon, text = line.partition(": ")
-    return (f"{author}:", text) if colon and text[:1].strip() else (line,) if line else ()
 
 
 def _sums(rows: "NDArray[np.float32]", of: Sequence[Sequence[int]]) -> "NDArray[np.float32]":

@@ -75,6 +75,8 @@ class OpenAIEmbedder:
 
     async def _requests(self, texts: list[str]) -> list[list[float]]:
         """Send as many requests as needed, with half as many texts if the server is too slow."""
+        from openai import APITimeoutError
+
         rows: list[list[float]] = []
         while left := texts[len(rows) :]:
             part = next(_split(left, self._most))
@@ -84,7 +86,7 @@ class OpenAIEmbedder:
                 if self._full >= TRUSTED:
                     self._most, self._full = min(2 * self._most, MAX_TEXTS), 0
             except EmbedderUnavailable as error:
-                if len(part) == 1 or not _too_slow(error):
+                if len(part) == 1 or not isinstance(error.__cause__, TimeoutError | APITimeoutError):
                     raise
                 self._most, self._full = len(part) // 2, 0
         return rows
@@ -140,12 +142,6 @@ def _rows(answer: bytes) -> list[list[float]]:
         entries = sorted(json.loads(answer).get("data") or [], key=itemgetter("index"))
         return [entry["embedding"] for entry in entries]
     return []
-
-
-def _too_slow(error: EmbedderUnavailable) -> bool:
-    from openai import APITimeoutError
-
-    return isinstance(error.__cause__, TimeoutError | APITimeoutError)
 
 
 def _split(texts: list[str], most: int) -> Iterator[list[str]]:
