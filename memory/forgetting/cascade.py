@@ -22,11 +22,10 @@ from sqlalchemy import ColumnElement, Select, exists, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import GLOBAL, Place, owners_of, user_key
+from memory.forgetting.repetition import TELLING, ForgottenTexts
 from memory.forgetting.replies import (
     NONE_COMPARED,
-    TELLING,
     ComparedReplies,
-    ForgottenTexts,
     answers_to,
     compare,
     find_repeating,

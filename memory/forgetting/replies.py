@@ -1,125 +1,40 @@
-"""Find the replies that belong to a cascade, by ids and by one rule on words, `repeats`.
+"""Find the replies that belong to a cascade, by ids and by their words (`repetition`).
 
-The rule applies only to replies to the person, or written from one of the rows, that are not older than it.
+Words count only in replies to the person, or written from one of the rows, that are not older than it.
 """
 
-import asyncio
-import re
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
-from functools import lru_cache
-from itertools import chain, pairwise
-from operator import attrgetter
+from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, func, literal_column, or_, select, true
+from sqlalchemy import (
+    ColumnElement,
+    LargeBinary,
+    and_,
+    cast,
+    collate,
+    func,
+    literal_column,
+    or_,
+    select,
+    true,
+)
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import GLOBAL, Audience, Place, user_key
-from memory.facts.compare import normalise
-from memory.index.bm25 import stems
-from memory.process.pace import unhurried
+from memory.forgetting.repetition import ForgottenTexts, Hint
+from memory.index.bm25 import folded, stems
+from memory.process.pace import pause
 from memory.sql.hidden import link_is_hidden, parts
 from memory.sql.messages.message_rows import is_visible
 from memory.sql.messages.speakers import HACHI
 from memory.sql.rests_on import resting_on
 from memory.sql.tables import memories, memory_owners, messages, rests_on, speakers
-from memory.text import sentences
 
-_LINK = re.compile(r"https?://[^\s<>()\"“”]+")
-_RUN = re.compile(r"[^\s<>(),;:\"“”]+")
-_DOMAIN = re.compile(r"[\w.-]+")
-_DIGITS = re.compile(r"\d+")
-FEWEST_DIGITS = 4
-_YEAR = re.compile(r"(?:19|20)\d\d")
-FEWEST = 2
-"""The fewest words that identify a fact. A shorter one is compared with its author's names, or as a whole."""
-TELLING = 3
-"""The fewest words by which a message is recognised in a reply. They must be close together, because a short
-message would otherwise match any long French reply."""
-
-
-def repeats(text: str, fact: str, names: str = "") -> bool:
-    """Return whether the text has all words of the fact, or an identifier of it: an address, or a number of
-    four or more digits that is no year. The author's `names` may be missing, because Hachi says "you"."""
-    wanted = _identifiers_of(fact)
-    return bool(wanted and not wanted.isdisjoint(_identifiers(text))) or has_words_of(text, fact, names)
-
-
-def has_words_of(text: str, fact: str, names: str = "") -> bool:
-    """Return whether the text has all words of the fact."""
-    wanted = _telling(fact, names)
-    if len(wanted) >= FEWEST:
-        return wanted <= stems(text)
-    wording = normalise(fact)
-    return " " in wording and re.search(rf"(?<!\w){re.escape(wording)}(?!\w)", normalise(text)) is not None
-
-
-def _telling(fact: str, names: str) -> frozenset[int]:
-    """Return the words that identify a fact. The author's `names` count only in a short one."""
-    wanted = stems(fact)
-    rest = wanted - stems(names)
-    return rest if len(rest) >= FEWEST else wanted
-
-
-def _together(text: str, message: str, names: str) -> bool:
-    """Return whether N + 1 consecutive sentences contain the words of a message of N sentences."""
-    many, parts = len(sentences(message)) + 1, sentences(text)
-    in_a_row = (" ".join(parts[at : at + many]) for at in range(max(1, len(parts) - many + 1)))
-    return any(has_words_of(some, message, names) for some in in_a_row)
-
-
-def _identifiers(text: str) -> frozenset[str]:
-    found = _LINK.findall(text)
-    for run in _RUN.findall(_LINK.sub(" ", text)):
-        found += _addresses(run) or (
-            digits for digits in _DIGITS.findall(run) if len(digits) >= FEWEST_DIGITS
-        )
-    identifiers = frozenset(one.casefold().rstrip(".,!?") for one in found)
-    return frozenset(one for one in identifiers if not _YEAR.fullmatch(one))
-
-
-@lru_cache(maxsize=32)  # a fact is compared with every later reply
-def _identifiers_of(fact: str) -> frozenset[str]:
-    return _identifiers(fact)
-
-
-def _addresses(run: str) -> list[str]:
-    """Return the e-mail addresses in a text without spaces. A single pattern would take quadratic time."""
-    parts = [(name, _DOMAIN.match(after)) for name, after in pairwise(run.split("@"))]
-    found = [(name, domain[0]) for name, domain in parts if name and domain]
-    return [f"{name}@{domain}" for name, domain in found if "." in domain.strip(".")]
-
-
-@dataclass(frozen=True, slots=True)
-class ForgottenTexts:
-    """The texts of a cascade, which replies may repeat."""
-
-    person: str
-    facts: Collection[str]
-    messages: Collection[str] = ()
-    """The texts of messages, which are recognised by words close together."""
-    at: Mapping[str, datetime] = field(default_factory=dict)
-    """When each of these texts was first stated. Older replies do not count."""
-
-    def repeated_in(self, text: str, names: str, by_word: Mapping[int, Sequence[str]]) -> list[str]:
-        """Return the facts and messages that the text repeats. `by_word` is the result of
-        `messages_by_word`."""
-        facts = [fact for fact in self.facts if repeats(text, fact, names)]
-        near = (said for word in stems(text) for said in by_word.get(word, ()))
-        found = (said for said in near if has_words_of(text, said, names))
-        return facts + [said for said in found if _together(text, said, names)]
-
-    def messages_by_word(self, names: str) -> dict[int, list[str]]:
-        """Return the messages that are long enough, keyed by their rarest word, which a repetition must
-        contain. So a reply is not compared with each of thousands of messages."""
-        words = {said: _telling(said, names) for said in self.messages if len(stems(said)) >= TELLING}
-        often, found = Counter(chain.from_iterable(words.values())), defaultdict[int, list[str]](list)
-        for said, some in words.items():
-            found[min(some, key=often.__getitem__)].append(said)
-        return found
+LONG_AGO = datetime.min.replace(tzinfo=UTC)
+AT_ONCE = 5_000
+"""Replies that one statement looks through: some 5 ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +54,9 @@ PREVIEWED = ComparedReplies(most=300)
 """For the preview of a forgetting. The forgetting itself compares all replies."""
 
 _COLUMNS = (messages.c.id, messages.c.seq, messages.c.place, messages.c.text, messages.c.sent_at)
-REPLIES = select(*_COLUMNS).where(messages.c.role == literal_column("'assistant'"))
+_BY_HACHI = messages.c.role == literal_column("'assistant'")
 """The role is a literal, because a partial index is not used with a parameter."""
+REPLIES = select(*_COLUMNS).where(_BY_HACHI)
 
 
 async def find_repeating(
@@ -153,19 +69,19 @@ async def find_repeating(
     """Find the replies that meet the condition and repeat one of the texts. Searched are replies to the
     person, replies written from one of the ids `shown`, and replies written from a repeating reply. Those in
     `scanned` are not compared again."""
-    own = REPLIES.where(where, messages.c.user_id == texts.person)
+    names = await _names_of(connection, texts.person)
+    own = messages.c.user_id == texts.person
+    newest = await connection.scalar(select(func.max(messages.c.seq)).where(own))
     if scanned.upto:
-        own = own.where(messages.c.seq > scanned.upto)
-    elif texts.at and texts.at.keys() >= {*texts.facts, *texts.messages}:
-        own = own.where(messages.c.sent_at >= min(texts.at.values()))
-    if scanned.most:
-        own = own.order_by(messages.c.sent_at.desc()).limit(scanned.most)
-    rows = [row async for row in unhurried(await connection.execute(own))]
-    rows.sort(key=attrgetter("seq"))  # sorting in SQL would read all replies
-    gone = {*shown}
-    rows = [row for row in rows if row.id not in gone]
-    scanned = replace(scanned, upto=max([scanned.upto, *(row.seq for row in rows)]))
-    scanned = await compare(connection, texts, rows, scanned)
+        since_then = REPLIES.where(where, own, messages.c.seq > scanned.upto)
+        rows: Sequence[Any] = (await connection.execute(since_then)).all()
+    else:
+        dated = texts.at.keys() >= {*texts.facts, *texts.messages}
+        since = min(texts.at.values(), default=LONG_AGO) if dated else LONG_AGO
+        hints = texts.hints(names)
+        rows = [row async for row in _newest_first(connection, own, since, where, hints, scanned.most)]
+    rows = [row for row in rows if row.id not in shown]
+    scanned = await compare(connection, texts, rows, replace(scanned, upto=newest or 0))
     further = {*shown, *scanned.repeating}
     while further:
         before, later = scanned.repeating, list[Any]()
@@ -178,6 +94,54 @@ async def find_repeating(
         further = set(scanned.repeating - before)
     still = await connection.scalars(select(messages.c.id).where(messages.c.id.in_(scanned.repeating)))
     return replace(scanned, repeating=frozenset(still))
+
+
+def _may_repeat(hints: Sequence[Hint], *, sqlite: bool) -> ColumnElement[bool]:
+    """Match replies with one of the hints, and those in which only Python can find accented letters."""
+    written = messages.c.text
+    lower = func.lower(written if sqlite else collate(written, "C"))
+    count = func.length(cast(written, LargeBinary)) if sqlite else func.octet_length(written)
+
+    def has(part: str) -> ColumnElement[bool]:
+        return (func.instr if sqlite else func.strpos)(lower, part) > 0
+
+    found = [
+        or_(and_(true(), *map(has, sorted(hint.letters, key=len, reverse=True))), *map(has, hint.identifiers))
+        for hint in hints
+    ]
+    return or_(func.length(written) != count, *found)
+
+
+async def _newest_first(
+    connection: AsyncConnection,
+    replies: ColumnElement[bool],
+    since: datetime,
+    where: ColumnElement[bool],
+    hints: Sequence[Hint],
+    most: int | None,
+) -> AsyncIterator[Any]:
+    """Yield those of these replies, the newest `most`, that meet the condition and have one of the hints.
+    They are read in parts, each of which takes the database some milliseconds."""
+    sent_at, seq = messages.c.sent_at, messages.c.seq
+    in_order = select(sent_at, seq).where(_BY_HACHI, replies).order_by(sent_at.desc(), seq.desc())
+    in_order, wanted = in_order.offset((most or AT_ONCE) - 1).limit(1), REPLIES.where(where, replies)
+    if hints:
+        wanted = wanted.where(_may_repeat(hints, sqlite=connection.dialect.name == "sqlite"))
+    before: Sequence[ColumnElement[bool]] = ()
+    while True:
+        last = (await connection.execute(in_order.where(sent_at >= since, *before))).first()
+        # with two lower bounds SQLite might use the one that is further back
+        from_here = [sent_at >= since]
+        if last is not None:
+            from_here = [sent_at >= last.sent_at, or_(sent_at > last.sent_at, seq >= last.seq)]
+        for row in await connection.execute(wanted.where(*from_here, *before)):
+            await pause()
+            plain, cased = folded(row.text), row.text.casefold()
+            if not hints or any(hint.is_in(plain, cased) for hint in hints):
+                yield row
+        if last is None or most is not None:
+            return
+        before = sent_at <= last.sent_at, or_(sent_at < last.sent_at, seq < last.seq)
 
 
 async def compare(
@@ -195,7 +159,7 @@ async def compare(
     for reply in replies:
         if reply.id in compared:
             continue
-        await asyncio.sleep(0)  # let other tasks run
+        await pause()
         compared.add(reply.id)
         repeated = texts.repeated_in(reply.text, names, by_word)
         repeated = [text for text in repeated if texts.at.get(text, reply.sent_at) <= reply.sent_at]

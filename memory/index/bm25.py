@@ -48,6 +48,8 @@ _SOUTH_EAST_ASIAN = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burm
 _UNSPACED = re.compile(f"[{_HAN}{_KANA_AND_HANGUL}{_SOUTH_EAST_ASIAN}]+")
 _IDEOGRAPH = re.compile(f"[{_HAN}]")
 _MARKS = re.compile("[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f\u0670]+")
+_ACCENTED = re.compile("[^\\x01-\\x7f\u2010-\u201f\u2026\u2022\U0001f300-\U0001faff]")
+"""Matches what may be an accented letter: neither ASCII, nor typographic punctuation, nor an emoji."""
 _APOSTROPHES = str.maketrans({"’": "'", "ʼ": "'"})
 _WORD = re.compile("(?:[^\\W_]|[\u0900-\u0963\u0966-\u0dff])+")
 """Letters and digits, and the signs of Indic scripts, which Python counts as neither."""
@@ -91,12 +93,7 @@ def weight(n: Any, length: Any, average: int) -> Any:
 
 def query(text: str) -> frozenset[int]:
     """Return the content words of a question, as hashes; empty if it has none."""
-    words, prepared = [], prepare(text)
-    for match in _WORD.finditer(prepared):
-        word = match.group()
-        if word.lower() not in FUNCTION_WORDS or _is_name(word, prepared, match.start()):
-            words.append(word.lower())
-    return frozenset(map(_STEMS.__getitem__, words))
+    return frozenset(map(_STEMS.__getitem__, _content_words(text)))
 
 
 @lru_cache(maxsize=8192)  # the same facts, tasks and headings recur every turn
@@ -105,13 +102,40 @@ def stems(text: str) -> frozenset[int]:
     return query(text)
 
 
+def beginnings(text: str) -> dict[int, str]:
+    """Return the first letters of each content word, by its hash. The folded form of every text with that
+    word contains them, because stemming changes at most the last two letters of what it leaves."""
+    stems_of = {_STEMS[word]: _stemmer().stemWord(word) for word in _content_words(text)}
+    return {
+        word: "" if stem.startswith("emoji") else stem if _UNSPACED.fullmatch(stem) else stem[:-2]
+        for word, stem in stems_of.items()
+    }
+
+
+def folded(text: str) -> str:
+    """Return the text in lower case, without accents and vowel points."""
+    return (_without_marks(text) if _ACCENTED.search(text) else text[:LONGEST]).lower()
+
+
 def prepare(text: str) -> str:
     """Return the text as words separated by spaces, in the same form for documents and questions."""
     if text.isascii():
         return text[:LONGEST]
+    return _UNSPACED.sub(_pairs, "".join(map(_symbol, _without_marks(text))))
+
+
+def _without_marks(text: str) -> str:
     plain = unicodedata.normalize("NFKD", storable(text[:LONGEST]).translate(_APOSTROPHES))
-    plain = unicodedata.normalize("NFC", _MARKS.sub("", plain))
-    return _UNSPACED.sub(_pairs, "".join(map(_symbol, plain)))
+    return unicodedata.normalize("NFC", _MARKS.sub("", plain))
+
+
+def _content_words(text: str) -> list[str]:
+    words, prepared = [], prepare(text)
+    for match in _WORD.finditer(prepared):
+        word = match.group()
+        if word.lower() not in FUNCTION_WORDS or _is_name(word, prepared, match.start()):
+            words.append(word.lower())
+    return words
 
 
 def _words(text: str) -> list[str]:

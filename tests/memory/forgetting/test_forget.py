@@ -245,6 +245,24 @@ async def test_by_words_goes_no_reply_to_another_that_was_not_shown_it_and_none_
     assert (receipt.messages, receipt.replies, receipt.kept) == (1, 3, ())
 
 
+@on_both
+async def test_a_reply_that_contains_it_is_found_among_many_whatever_its_letters(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memory.forgetting.replies.AT_ONCE", 2)  # some of the same moment, some later
+    await told(stack, "note it", "Anna keeps a Citroen in Orleans")
+    for n, text in enumerate(
+        ("IN ORLEANS YOU KEEP A CITROEN", "a Citroën… in Orléans you keep", "Orleans: Citroen keeping")
+    ):
+        await answered(stack, text)
+        await answered(stack, f"In Orléans, no. {n}")
+        stack.clock.advance(minutes=n)
+
+    await forget(stack, "Anna keeps a Citroen in Orleans")
+
+    assert await transcript(stack) == [f"In Orléans, no. {n}" for n in range(3)]
+
+
 async def test_a_reply_goes_that_was_shown_it_in_a_summary(stack: Stack) -> None:
     await told(stack, "I live in Paris", "Anna lives in Paris", place="acme")
     summary = await stack.summarise("They spoke of Paris.", "anna", "acme")

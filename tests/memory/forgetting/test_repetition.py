@@ -3,8 +3,11 @@
 from time import process_time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from memory.forgetting.replies import ForgottenTexts, repeats
+from memory.forgetting.repetition import ForgottenTexts, repeats
+from memory.index.bm25 import folded
 
 ANN = "ann"
 MARCH = "My mum's birthday is on March 3rd."
@@ -76,3 +79,24 @@ def test_a_reply_quotes_a_message_by_words_that_stand_together(
 ) -> None:
     told = ForgottenTexts(ANN, [], [message])
     assert told.repeated_in(reply, ANN, told.messages_by_word(ANN)) == [message] * quotes
+
+
+WORDS = (
+    "Dying skies, early Birthdays tried relational happiness generously ponies 47112 I'm Will "
+    "Citroën ORLÉANS straße ΟΔΟΣ Йогурт 我住在巴黎 カレー 🙂 ﬁsh İzmir’s ann@acme.example"
+).split()
+ENDINGS = st.sampled_from(["", "s", "ed", "ing", "ational", "iveness", "’s", "_", "…", ". "])
+texts = st.lists(st.tuples(st.sampled_from(WORDS), ENDINGS).map("".join), min_size=1, max_size=6).map(
+    " ".join
+)
+cased = st.sampled_from([str, str.upper, str.lower, str.title])
+
+
+@given(fact=texts, reply=texts, case=cased)
+def test_what_is_looked_for_before_a_comparison_is_in_every_reply_that_contains_a_fact(
+    fact: str, reply: str, case: type[str]
+) -> None:
+    told = ForgottenTexts(ANN, [fact], [fact])
+    for text in (case(reply), case(f"{fact} {reply}")):
+        if told.repeated_in(text, ANN, told.messages_by_word(ANN)):
+            assert any(hint.is_in(folded(text), text.casefold()) for hint in told.hints(ANN))

@@ -1,0 +1,137 @@
+"""Tell by its words whether a reply repeats a forgotten fact or message: `repeats`."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import lru_cache
+from itertools import chain, pairwise
+
+from memory.facts.compare import normalise
+from memory.index.bm25 import beginnings, stems
+from memory.text import sentences
+
+_LINK = re.compile(r"https?://[^\s<>()\"“”]+")
+_RUN = re.compile(r"[^\s<>(),;:\"“”]+")
+_DOMAIN = re.compile(r"[\w.-]+")
+_DIGITS = re.compile(r"\d+")
+FEWEST_DIGITS = 4
+_YEAR = re.compile(r"(?:19|20)\d\d")
+FEWEST = 2
+"""The fewest words that identify a fact. A shorter one is compared with its author's names, or as a whole."""
+FEW = 8
+"""The most texts for which replies are looked through for a few letters first."""
+TELLING = 3
+"""The fewest words by which a message is recognised in a reply. They must be close together, because a short
+message would otherwise match any long French reply."""
+
+
+def repeats(text: str, fact: str, names: str = "") -> bool:
+    """Return whether the text has all words of the fact, or an identifier of it: an address, or a number of
+    four or more digits that is no year. The author's `names` may be missing, because Hachi says "you"."""
+    wanted = _identifiers_of(fact)
+    return bool(wanted and not wanted.isdisjoint(_identifiers(text))) or has_words_of(text, fact, names)
+
+
+def has_words_of(text: str, fact: str, names: str = "") -> bool:
+    """Return whether the text has all words of the fact."""
+    wanted = _telling(fact, names)
+    if len(wanted) >= FEWEST:
+        return wanted <= stems(text)
+    wording = normalise(fact)
+    return " " in wording and re.search(rf"(?<!\w){re.escape(wording)}(?!\w)", normalise(text)) is not None
+
+
+def _telling(fact: str, names: str) -> frozenset[int]:
+    """Return the words that identify a fact. The author's `names` count only in a short one."""
+    wanted = stems(fact)
+    rest = wanted - stems(names)
+    return rest if len(rest) >= FEWEST else wanted
+
+
+def _together(text: str, message: str, names: str) -> bool:
+    """Return whether N + 1 consecutive sentences contain the words of a message of N sentences."""
+    many, parts = len(sentences(message)) + 1, sentences(text)
+    in_a_row = (" ".join(parts[at : at + many]) for at in range(max(1, len(parts) - many + 1)))
+    return any(has_words_of(some, message, names) for some in in_a_row)
+
+
+def _identifiers(text: str) -> frozenset[str]:
+    found = _LINK.findall(text)
+    for run in _RUN.findall(_LINK.sub(" ", text)):
+        found += _addresses(run) or (
+            digits for digits in _DIGITS.findall(run) if len(digits) >= FEWEST_DIGITS
+        )
+    identifiers = frozenset(one.casefold().rstrip(".,!?") for one in found)
+    return frozenset(one for one in identifiers if not _YEAR.fullmatch(one))
+
+
+@lru_cache(maxsize=FEW)  # a fact is compared with every later reply
+def _identifiers_of(fact: str) -> frozenset[str]:
+    return _identifiers(fact)
+
+
+def _addresses(run: str) -> list[str]:
+    """Return the e-mail addresses in a text without spaces. A single pattern would take quadratic time."""
+    parts = [(name, _DOMAIN.match(after)) for name, after in pairwise(run.split("@"))]
+    found = [(name, domain[0]) for name, domain in parts if name and domain]
+    return [f"{name}@{domain}" for name, domain in found if "." in domain.strip(".")]
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """What every repetition of a text contains. Most replies lack it, and need not be compared."""
+
+    letters: frozenset[str]
+    """What its words begin with, all of which a repetition contains; empty if it is compared as a whole."""
+    identifiers: frozenset[str]
+    """Or one of these."""
+
+    @classmethod
+    def of(cls, text: str, names: str) -> "Hint":
+        wanted, letters = _telling(text, names), beginnings(text)
+        found = {letters[word] for word in wanted} if len(wanted) >= FEWEST else ()
+        return cls(frozenset(found) - {""}, _identifiers_of(text))
+
+    def follows_from(self, other: "Hint") -> bool:
+        """Return whether every text with this hint has the other one, too."""
+        return other != self and other.letters <= self.letters and other.identifiers >= self.identifiers
+
+    def is_in(self, plain: str, cased: str) -> bool:
+        return all(part in plain for part in self.letters) or any(one in cased for one in self.identifiers)
+
+
+@dataclass(frozen=True, slots=True)
+class ForgottenTexts:
+    """The texts of a cascade, which replies may repeat."""
+
+    person: str
+    facts: Collection[str]
+    messages: Collection[str] = ()
+    """The texts of messages, which are recognised by words close together."""
+    at: Mapping[str, datetime] = field(default_factory=dict)
+    """When each of these texts was first stated. Older replies do not count."""
+
+    def hints(self, names: str) -> list[Hint]:
+        """Return what a reply must contain one of; nothing if there are too many texts to save time."""
+        texts = {*self.facts, *self.messages}
+        hints = {Hint.of(one, names) for one in texts} if len(texts) <= FEW else ()
+        return [hint for hint in hints if not any(map(hint.follows_from, hints))]
+
+    def repeated_in(self, text: str, names: str, by_word: Mapping[int, Sequence[str]]) -> list[str]:
+        """Return the facts and messages that the text repeats. `by_word` is the result of
+        `messages_by_word`."""
+        facts = [fact for fact in self.facts if repeats(text, fact, names)]
+        near = (said for word in stems(text) for said in by_word.get(word, ()))
+        found = (said for said in near if has_words_of(text, said, names))
+        return facts + [said for said in found if _together(text, said, names)]
+
+    def messages_by_word(self, names: str) -> dict[int, list[str]]:
+        """Return the messages that are long enough, keyed by their rarest word, which a repetition must
+        contain. So a reply is not compared with each of thousands of messages."""
+        words = {said: _telling(said, names) for said in self.messages if len(stems(said)) >= TELLING}
+        often, found = Counter(chain.from_iterable(words.values())), defaultdict[int, list[str]](list)
+        for said, some in words.items():
+            found[min(some, key=often.__getitem__)].append(said)
+        return found
