@@ -9,8 +9,7 @@ from agent.services.forgetting import ForgetService
 from agent.services.statistics import StatisticsService, WaitingForCalls
 from agent.types.arguments import Instant
 from agent.types.checks import checks_arguments
-from memory.forgetting.cleanup import CleanupItem
-from memory.forgetting.expiry import expire
+from memory.forgetting.cleanup import CleanupItem, expire
 from memory.index.worker import Progress
 from memory.records import Memory
 from memory.sql.keys import Keys

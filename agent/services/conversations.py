@@ -33,8 +33,7 @@ from agent.types.meanings import audience_of
 from memory.audience import owners_of
 from memory.errors import NotFound
 from memory.facts.bulk import remember_many
-from memory.forgetting.hiding import replace_messages
-from memory.forgetting.rewording import reword
+from memory.forgetting.hiding import replace_messages, reword
 from memory.index.worker import Progress
 from memory.records import Conversation, ForgetCandidate, Forgotten, Message
 from memory.sql.hidden import hidden_in

@@ -37,22 +37,13 @@ from memory.forgetting.replies import (
 from memory.index.bm25 import stems
 from memory.process.pace import unhurried
 from memory.records import ForgetCandidate, Memory
+from memory.sql import tables as t
 from memory.sql.hidden import parts
 from memory.sql.memories.memory_rows import fetch
 from memory.sql.memories.replacements import Link, replaced_by, still_replaces
 from memory.sql.memories.store import tellers
 from memory.sql.messages.message_rows import is_visible
 from memory.sql.rests_on import statements_of
-from memory.sql.tables import (
-    active_conversations,
-    context_entries,
-    memories,
-    memory_owners,
-    messages,
-    replacements,
-    rests_on,
-    tasks,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +89,8 @@ async def cascade_of(
         case "message":
             return await of_messages(connection, [named.id], user, now, named.asked_in, scanned)
         case "conversation":
-            here = (messages.c.conversation_id == named.id, messages.c.user_id == user)
-            ids = list(await connection.scalars(select(messages.c.id).where(*here)))
+            here = (t.messages.c.conversation_id == named.id, t.messages.c.user_id == user)
+            ids = list(await connection.scalars(select(t.messages.c.id).where(*here)))
             return await of_messages(connection, ids, user, now, named.asked_in, scanned)
         case _:
             asked = frozenset(await _own(connection, [named.asked_in], user))
@@ -157,8 +148,8 @@ async def _of_said(
     """Return the cascade of messages or replies, without the replies that contain them, and whether other
     people stated one of the facts too."""
     own = await _own(connection, ids, user)
-    answers = (messages.c.user_id == user, messages.c.role == "assistant")
-    replies = await connection.scalars(select(messages.c.id).where(messages.c.id.in_(ids), *answers))
+    answers = (t.messages.c.user_id == user, t.messages.c.role == "assistant")
+    replies = await connection.scalars(select(t.messages.c.id).where(t.messages.c.id.in_(ids), *answers))
     links, shared = await links_to_hide(connection, await _alone(connection, own, user, _FACTS), user, now)
     cascade = Cascade(
         user,
@@ -182,16 +173,16 @@ async def of_person(
     """Return all rows of a person, and the replies to others in these places that were written from one of
     them and contain it."""
     own = user_key(user)
-    linked = select(memory_owners.c.memory_id).where(memory_owners.c.owner == own)
-    stated = select(memories.c.id).where(or_(memories.c.user_id == user, memories.c.id.in_(linked)))
+    linked = select(t.memory_owners.c.memory_id).where(t.memory_owners.c.owner == own)
+    stated = select(t.memories.c.id).where(or_(t.memories.c.user_id == user, t.memories.c.id.in_(linked)))
     links, _ = await links_to_hide(connection, list(await connection.scalars(stated)), user, now)
     facts = await facts_of(connection, links, now)
     shared = await still_linked(connection, links)
     alone = [fact for fact in facts if fact.id not in shared]
-    own_messages = await connection.execute(select(messages).where(messages.c.user_id == user))
+    own_messages = await connection.execute(select(t.messages).where(t.messages.c.user_id == user))
     mine = [row async for row in unhurried(own_messages)]
     said = [row for row in mine if row.role == "user"]
-    active = active_conversations.c
+    active = t.active_conversations.c
     talks = active.conversation_id.in_({row.conversation_id for row in mine})
     summaries = await connection.scalars(select(active.id).where(talks))
     theirs = {*(fact.id for fact in alone), *(row.id for row in mine), *summaries}
@@ -210,17 +201,17 @@ async def of_person(
         (frozenset(row.id for row in mine) - told_in) | scanned.repeating,
         elsewhere & scanned.repeating,
         tuple(sorted(others.keys() - scanned.repeating - elsewhere)),
-        frozenset(await connection.scalars(_TASKS.where(tasks.c.user_id == user))),
-        frozenset(await connection.scalars(_ENTRIES.where(context_entries.c.user_id == user))),
+        frozenset(await connection.scalars(_TASKS.where(t.tasks.c.user_id == user))),
+        frozenset(await connection.scalars(_ENTRIES.where(t.context_entries.c.user_id == user))),
         scanned=scanned,
     )
 
 
 async def still_linked(connection: AsyncConnection, links: Collection[Link]) -> set[str]:
     """Return the memories of these links that also have other links."""
-    query, found = select(memory_owners.c.memory_id, memory_owners.c.owner), set[str]()
+    query, found = select(t.memory_owners.c.memory_id, t.memory_owners.c.owner), set[str]()
     for part in parts(id for id, _ in links):
-        rows = await connection.execute(query.where(memory_owners.c.memory_id.in_(part)))
+        rows = await connection.execute(query.where(t.memory_owners.c.memory_id.in_(part)))
         found |= {row.memory_id for row in rows if tuple(row) not in links}
     return found
 
@@ -230,7 +221,7 @@ async def _with_replies(
 ) -> Cascade:
     """Add to the cascade the replies that belong to it, out of those that `readers` matches."""
     own = cascade.messages
-    text = select(messages.c.text, messages.c.sent_at).where(messages.c.id.in_(own - {asked_in}))
+    text = select(t.messages.c.text, t.messages.c.sent_at).where(t.messages.c.id.in_(own - {asked_in}))
     said = (await connection.execute(text)).all()
     contents = [fact.content for fact in cascade.facts]
     told = ForgottenTexts(
@@ -259,16 +250,18 @@ def _first_stated(facts: Iterable[Memory], said: Iterable[Any]) -> dict[str, dat
 
 async def _summaries_of(connection: AsyncConnection, ids: Collection[str]) -> set[str]:
     """Return the summaries of the conversations with these messages, and those that cover these facts."""
-    talks = select(messages.c.conversation_id).where(messages.c.id.in_(ids))
-    active = active_conversations.c
+    talks = select(t.messages.c.conversation_id).where(t.messages.c.id.in_(ids))
+    active = t.active_conversations.c
     here = select(active.id).where(active.conversation_id.in_(talks))
-    covering = select(rests_on.c.derived_id).where(rests_on.c.source_id.in_(ids), rests_on.c.how == "covered")
+    covering = select(t.rests_on.c.derived_id).where(
+        t.rests_on.c.source_id.in_(ids), t.rests_on.c.how == "covered"
+    )
     return {*await connection.scalars(here), *await connection.scalars(covering)}
 
 
 async def _owners_of(connection: AsyncConnection, ids: Collection[str], user: str) -> set[str]:
     """Return the owner keys of facts that the person states in these messages."""
-    places = await connection.scalars(select(messages.c.place).where(messages.c.id.in_(ids)).distinct())
+    places = await connection.scalars(select(t.messages.c.place).where(t.messages.c.id.in_(ids)).distinct())
     return {owner for place in places for owner in owners_of(user, Place.of_key(place))}
 
 
@@ -276,22 +269,22 @@ async def _own(connection: AsyncConnection, ids: Collection[str] | Select[str], 
     """Return those of these messages that the person wrote."""
     if isinstance(ids, Select):  # as a subquery, SQLite would read all messages of the person
         ids = list(await connection.scalars(ids))
-    mine = (messages.c.user_id == user, messages.c.role == "user")
-    return set(await connection.scalars(select(messages.c.id).where(messages.c.id.in_(ids), *mine)))
+    mine = (t.messages.c.user_id == user, t.messages.c.role == "user")
+    return set(await connection.scalars(select(t.messages.c.id).where(t.messages.c.id.in_(ids), *mine)))
 
 
-_FACTS = select(memories.c.id).where(memories.c.message_id.is_not(None))
+_FACTS = select(t.memories.c.id).where(t.memories.c.message_id.is_not(None))
 """Only facts from messages, because a fact that a program added does not depend on its messages alone."""
-_TASKS = select(tasks.c.id)
-_ENTRIES = select(context_entries.c.id)
+_TASKS = select(t.tasks.c.id)
+_ENTRIES = select(t.context_entries.c.id)
 
 
 def stated_only_by(ids: Collection[str], user: str, items: Select[Any]) -> Select[Any]:
     """Select the `items` that these messages state and no other visible message of the person states."""
-    id, source, other = items.selected_columns[0], rests_on.c, rests_on.alias("other").c
+    id, source, other = items.selected_columns[0], t.rests_on.c, t.rests_on.alias("other").c
     stated = select(source.derived_id).where(source.source_id.in_(ids), source.how == "stated")
     by_another = (other.derived_id == id, other.how == "stated", other.source_id.not_in(ids))
-    left = (messages.c.id == other.source_id, messages.c.user_id == user, is_visible())
+    left = (t.messages.c.id == other.source_id, t.messages.c.user_id == user, is_visible())
     return items.where(id.in_(stated), ~exists().where(*by_another, *left))
 
 
@@ -319,9 +312,11 @@ async def links_to_hide(
     own, found, shared = user_key(user), set[Link](), False
     teller, links = dict[str, str](), dict[str, list[Any]]()
     for part in parts(ids):
-        first = select(memories.c.id, memories.c.user_id).where(memories.c.id.in_(part))
+        first = select(t.memories.c.id, t.memories.c.user_id).where(t.memories.c.id.in_(part))
         teller |= {row.id: row.user_id for row in await connection.execute(first)}
-        for row in await connection.execute(select(memory_owners).where(memory_owners.c.memory_id.in_(part))):
+        for row in await connection.execute(
+            select(t.memory_owners).where(t.memory_owners.c.memory_id.in_(part))
+        ):
             links.setdefault(row.memory_id, []).append(row)
     async for id, rows in unhurried(links.items()):
         told = tellers({row.owner for row in rows}, teller[id])
@@ -342,7 +337,7 @@ async def _superseded_for(
     connection: AsyncConnection, id: str, places: Collection[str], now: datetime
 ) -> set[str]:
     """Return the owners for whom this memory is superseded by a memory of one of these places."""
-    newer, pair = memory_owners.c, replacements.c
+    newer, pair = t.memory_owners.c, t.replacements.c
     there = exists().where(newer.memory_id == pair.new_id, newer.owner.in_(places))
     query = select(pair.owner).where(pair.old_id == id, there, still_replaces())
     return set(await connection.scalars(query, {"now": now}))
@@ -356,10 +351,10 @@ async def _places_of_tellers(
     if len(places) < 2:
         return places
     people = [teller.removeprefix("user:") for teller in tellers]
-    spoke = select(messages.c.place).where(messages.c.user_id.in_(people), messages.c.place.in_(places))
+    spoke = select(t.messages.c.place).where(t.messages.c.user_id.in_(people), t.messages.c.place.in_(places))
     return set(await connection.scalars(spoke.distinct())) or places
 
 
 async def facts_of(connection: AsyncConnection, links: Iterable[Link], now: datetime) -> tuple[Memory, ...]:
-    found = [await fetch(connection, memories.c.id.in_(part), now) for part in parts(id for id, _ in links)]
+    found = [await fetch(connection, t.memories.c.id.in_(part), now) for part in parts(id for id, _ in links)]
     return tuple(fact for part in found for fact in part)

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Protocol
 from weakref import WeakValueDictionary
 
-from sqlalchemy import Select, select
+from sqlalchemy import Select, delete, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import GLOBAL, user_key
@@ -31,10 +31,10 @@ from memory.people.links import LOCK as LINKS
 from memory.records import Erased, Remainder
 from memory.sql import changes
 from memory.sql import hidden as entries
+from memory.sql import tables as t
 from memory.sql.engine import Database
 from memory.sql.engine.errors import retried
 from memory.sql.jobs.deliveries import forget_what_came
-from memory.sql.tables import forgettings, knowledge_chunks, knowledge_documents, memories, memory_owners
 
 log = logging.getLogger("hachi.erasure")
 
@@ -164,7 +164,8 @@ class Erasure:
         """Delete rows of kinds that are never hidden: jobs, conversations, names, settings."""
         user = progress.user
         async with self._stage(progress, [f"tasks:{user}", f"context:{user}", LINKS]) as connection:
-            progress.counts["work"] += await rows.delete_work(connection, user)
+            jobs = await connection.execute(delete(t.work).where(t.work.c.user_id == user))
+            progress.counts["work"] += jobs.rowcount
             await forget_what_came(connection, user, self.clock())
             await rows.delete_conversations(connection, user)
             progress.counts.update(await rows.delete_rows(connection, user, self.clock()))
@@ -175,14 +176,16 @@ class Erasure:
         for row in await self.database.rows(_hidden_of(user)):
             await retried(partial(self.purge.delete, row.id))
         async with self.database.write() as connection:
-            everybodys = select(memories.c.id).join(memory_owners, memory_owners.c.memory_id == memories.c.id)
-            everybodys = everybodys.where(memories.c.user_id == user, memory_owners.c.owner == GLOBAL)
+            everybodys = select(t.memories.c.id).join(
+                t.memory_owners, t.memory_owners.c.memory_id == t.memories.c.id
+            )
+            everybodys = everybodys.where(t.memories.c.user_id == user, t.memory_owners.c.owner == GLOBAL)
             for id in list(await connection.scalars(everybodys)):
                 await pass_to_others(connection, id, user)
 
     async def _delete_documents(self, progress: ErasureProgress) -> None:
-        owner, documents = user_key(progress.user), knowledge_documents
-        chunks = select(knowledge_chunks.c.id).join(documents).where(documents.c.owner == owner)
+        owner, documents = user_key(progress.user), t.knowledge_documents
+        chunks = select(t.knowledge_chunks.c.id).join(documents).where(documents.c.owner == owner)
         async with self._stage(progress) as connection:
             progress.add_deleted(list(await connection.scalars(chunks)))
         progress.counts["documents"] += len(await self.knowledge.remove_all(owner))
@@ -232,4 +235,4 @@ class Erasure:
 
 
 def _hidden_of(user: str) -> Select[str]:
-    return select(forgettings.c.id).where(forgettings.c.person == user, forgettings.c.why == "erased")
+    return select(t.forgettings.c.id).where(t.forgettings.c.person == user, t.forgettings.c.why == "erased")

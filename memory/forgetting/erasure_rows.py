@@ -165,11 +165,6 @@ async def count(connection: AsyncConnection, user: str) -> dict[str, int]:
     return {kind: number for kind, number in zip(counted, found, strict=True) if number}
 
 
-async def delete_work(connection: AsyncConnection, user: str) -> int:
-    """Delete the person's pending jobs. Returns how many."""
-    return (await connection.execute(delete(t.work).where(t.work.c.user_id == user))).rowcount
-
-
 async def delete_rows(connection: AsyncConnection, user: str, now: datetime) -> Mapping[str, int]:
     """Delete the rows of each kind and return their numbers. Keys are revoked and anonymised instead, because
     without any key a server on this machine admits everybody."""

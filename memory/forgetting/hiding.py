@@ -1,4 +1,5 @@
-"""Hide the rows of a cascade and show them again, in the caller's transaction.
+"""Hide the rows of a cascade, show them again, and replace the text of an edited message, in the caller's
+transaction.
 
 Which links are active is computed from the hidden rows (`memory.sql.memories.replacements`), so overlapping
 forgettings may be undone in any order. Edited messages are hidden too and never purged. They are shown again
@@ -6,21 +7,27 @@ when a client returns to an older branch (`replace_messages`, `restore_messages`
 """
 
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from memory.audience import Place
 from memory.errors import NotFound
-from memory.facts.derived import withhold
+from memory.facts.derived import consolidate_again, withhold
 from memory.forgetting.cascade import Cascade, of_edit
+from memory.process.spans import new_id
+from memory.records import Message
 from memory.sql import hidden as entries
 from memory.sql.hidden import Kind, link_id, still_hidden
 from memory.sql.jobs.deliveries import tell_platforms
 from memory.sql.memories.memory_rows import begins
-from memory.sql.rests_on import stated_in
-from memory.sql.tables import forgettings, hidden
+from memory.sql.messages.summaries import owner_of
+from memory.sql.messages.transcript import Transcript
+from memory.sql.rests_on import record, stated_in
+from memory.sql.tables import active_conversations, forgettings, hidden, messages
 
 
 async def hide(
@@ -90,3 +97,41 @@ async def restore_messages(
         await entries.show(connection, kind, found, hidden.c.forgetting_id.in_(edits))
     await tell_platforms(connection, back["message"], now)
     await withhold(connection, now, message_ids=ids)
+
+
+async def reword(
+    connection: AsyncConnection,
+    transcript: Transcript,
+    old: Message,
+    text: str,
+    user: str,
+    place: Place,
+    now: datetime,
+    *,
+    answers: Collection[str],
+) -> Message:
+    """Hide a message and the rows that only it states, and store the new text in its position, in the
+    caller's transaction. The `answers` are linked to the new message, which is consolidated again."""
+    await replace_messages(connection, {old.id}, user, now)
+    new, owner = replace(old, id=new_id(), text=text), owner_of(user, place)
+    await transcript.append(connection, new, user=user, place=place, now=now)
+    at = await move_to(connection, old.id, new.id)
+    for answer in answers:
+        await record(connection, answer, [new.id], "answered")
+    active = active_conversations.c
+    this = active.conversation_id == old.conversation_id, active.owner == owner
+    covered = await connection.scalar(select(active.covered).where(*this)) or 0
+    message = new.id if at <= covered else None
+    await consolidate_again(connection, old.conversation_id, owner, now, message=message)
+    return new
+
+
+async def move_to(connection: AsyncConnection, old: str, new: str) -> int:
+    """Swap the positions of two messages, in the caller's transaction. Messages that follow the old one now
+    follow the new one. Returns the new one's position."""
+    both = select(messages.c.id, messages.c.seq).where(messages.c.id.in_((old, new)))
+    at = {row.id: int(row.seq) for row in await connection.execute(both)}
+    for id, seq in ((old, -at[new]), (new, at[old]), (old, at[new])):
+        await connection.execute(update(messages).where(messages.c.id == id).values(seq=seq))
+    await connection.execute(update(messages).where(messages.c.follows == old).values(follows=new))
+    return at[old]

@@ -149,12 +149,8 @@ async def compare(
 ) -> ComparedReplies:
     """Add these replies to `scanned`, as repeating if they repeat one of the texts and nobody else stated it
     there."""
-    names = await _names_of(connection, texts.person)
-    others, compared, found = (
-        _OthersStatements(connection, texts.person),
-        set(scanned.compared),
-        set(scanned.repeating),
-    )
+    names, others = await _names_of(connection, texts.person), _OthersStatements(connection, texts.person)
+    compared, found = set(scanned.compared), set(scanned.repeating)
     by_word = texts.messages_by_word(names)
     for reply in replies:
         if reply.id in compared:

@@ -26,8 +26,7 @@ from memory.facts.candidate import Provenance
 from memory.facts.history import History
 from memory.facts.similar import Doubt, SimilarFacts
 from memory.facts.writer import FactWriter
-from memory.forgetting.cleanup import CleanUp, CleanupItem, Limits
-from memory.forgetting.expiry import expire
+from memory.forgetting.cleanup import CleanUp, CleanupItem, Limits, expire
 from memory.forgetting.forget_and_undo import Forgetting
 from memory.forgetting.make_private import make_private
 from memory.forgetting.purge import Purge

@@ -17,8 +17,7 @@ from agent.turn.client.alignment import MOST_MESSAGES, ROOT, Alignment, Key, ali
 from agent.types import TurnRequest
 from agent.types.client import PICTURE_URL, ClientTurn, Item, MessageItem, description_in
 from memory.audience import PRIVATE, user_key
-from memory.forgetting.hiding import replace_messages, restore_messages
-from memory.forgetting.rewording import move_to, reword
+from memory.forgetting.hiding import move_to, replace_messages, restore_messages, reword
 from memory.process.spans import new_id
 from memory.records import Message
 from memory.sql.messages.message_rows import forgotten_since

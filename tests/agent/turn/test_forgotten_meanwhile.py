@@ -12,7 +12,7 @@ from agent.types.client import ClientTool, ClientTurn
 from hachi import Companion
 from hachi.testing import AnsweringModel
 from memory.audience import GLOBAL
-from memory.forgetting.expiry import expire
+from memory.forgetting.cleanup import expire
 from memory.sql.tables import memories
 from tests.memory.conftest import server as postgresql
 

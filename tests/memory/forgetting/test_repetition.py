@@ -89,10 +89,9 @@ ENDINGS = st.sampled_from(["", "s", "ed", "ing", "ational", "iveness", "’s", "
 texts = st.lists(st.tuples(st.sampled_from(WORDS), ENDINGS).map("".join), min_size=1, max_size=6).map(
     " ".join
 )
-cased = st.sampled_from([str, str.upper, str.lower, str.title])
 
 
-@given(fact=texts, reply=texts, case=cased)
+@given(fact=texts, reply=texts, case=st.sampled_from([str, str.upper, str.lower, str.title]))
 def test_what_is_looked_for_before_a_comparison_is_in_every_reply_that_contains_a_fact(
     fact: str, reply: str, case: type[str]
 ) -> None:

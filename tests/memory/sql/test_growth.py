@@ -16,7 +16,6 @@ from sqlalchemy import event, insert
 
 from memory.audience import PRIVATE, Audience
 from memory.facts.compare import content_key
-from memory.forgetting.repetition import ForgottenTexts
 from memory.people.profile_store import ProfileStore
 from memory.records import Message
 from memory.search.core_facts import core_facts
@@ -150,14 +149,11 @@ async def test_what_is_done_all_the_time_costs_the_same_with_ten_times_as_much(
     assert {name: times for name, times in grown.items() if times > GROWS} == {}
 
 
-async def test_few_replies_are_compared_with_the_oldest_fact(
+async def test_few_replies_are_read_to_forget_the_oldest_fact(
     stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     [oldest, *_] = await fill(stack, "anna", 400)
-    compared = []
-    repeated_in = ForgottenTexts.repeated_in
-    monkeypatch.setattr(
-        ForgottenTexts, "repeated_in", lambda *given: compared.append(given) or repeated_in(*given)
-    )
+    read = list[str]()
+    monkeypatch.setattr("memory.forgetting.replies.folded", lambda text: read.append(text) or text)
     await stack.forgetting.forget("memory", oldest, "anna")
-    assert len(compared) < 20
+    assert len(read) < 20

@@ -22,7 +22,7 @@ from agent.types.client import AnswerForm, ClientTurn
 from hachi import Companion, ModelUnavailable, Settings
 from hachi.testing import AnsweringModel, FixedClock
 from memory.audience import PRIVATE, Place, user_key
-from memory.forgetting.rewording import reword
+from memory.forgetting.hiding import reword
 from memory.sql.messages.summaries import CONSOLIDATE
 from memory.sql.tables import work
 from tests.memory.conftest import server as postgresql

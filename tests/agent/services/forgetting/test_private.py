@@ -128,22 +128,6 @@ async def test_no_trace_of_the_place_shows_it(open_pet: OpenPet, model: Answerin
     assert len(shown) < len(left)
 
 
-async def test_a_reply_that_quotes_the_message_goes_though_the_fact_is_worded_otherwise(
-    open_pet: OpenPet,
-) -> None:
-    """The stand-in keeps 'Bob said: "…"' and answers 'Bob told me: "…"'."""
-    pet = await open_pet()
-    await pet.respond(f"{SAID}.", user="bob", author="Bob", place=GENERAL, settle=True)
-    asked = await pet.respond(QUESTION, user="cyn", author="Cyn", place=GENERAL, settle=True)
-    assert SAID in asked.message
-    [memory] = await pet.memories.list(user="bob")
-
-    await pet.memories.make_private(memory.id, user="bob", place=GENERAL)
-
-    said = [line.text for line in await pet.conversations.messages(user="cyn", place=GENERAL)]
-    assert said == [QUESTION]
-
-
 async def test_what_was_told_in_another_place_stays_there(open_pet: OpenPet) -> None:
     other, before = "acme/other", "Bob works at Globex"
     told = [{"message": "Noted.", "memories": [{"content": fact, "subjects": []}]} for fact in (before, JOB)]

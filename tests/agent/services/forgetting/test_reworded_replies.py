@@ -1,5 +1,5 @@
 """Replies that tell in other words what was forgotten stay, and the receipt lists those that were written
-from it; so does the one of an erasure of its person."""
+from it."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -58,18 +58,6 @@ async def test_a_reply_that_tells_the_fact_in_other_words_stays_and_is_listed(
     assert texts(rows) == ["Noted.", answers[-1]]
 
 
-async def test_a_reply_that_contains_the_fact_goes_and_one_that_rests_on_it_is_listed(
-    open_pet: OpenPet, rows: Rows
-) -> None:
-    answers = ["Ana is pregnant, so none.", "A baby carriage."]
-    pet = await told(open_pet, *answers, history_messages=2)
-    await ask(pet, "Why does Ana drink no wine?")
-    await ask(pet, "What could I give?")
-    receipt = await forget(pet)
-    assert texts(rows) == ["A baby carriage."]
-    assert (receipt.replies, len(receipt.kept)) == (2, 1)
-
-
 async def test_a_reply_that_quotes_what_was_forgotten_goes_though_something_else_explains_its_words(
     open_pet: OpenPet, rows: Rows
 ) -> None:
@@ -90,21 +78,3 @@ async def test_a_reply_that_quotes_what_was_forgotten_goes_though_something_else
         assert not [hit for hit in found if "3rd" in hit.content]
     await pet.memories.undo_forget(str(receipt.undo_id), user="ana")
     assert texts(rows) == quoted
-
-
-@pytest.mark.parametrize("history", [0, 12])
-async def test_with_its_person_a_reply_goes_that_contains_the_fact_and_the_others_are_counted(
-    open_pet: OpenPet, rows: Rows, history: int
-) -> None:
-    answers: list[Any] = ["Ana is expecting a baby.", "Ana is pregnant, so none.", "A tower."]
-    if not history:
-        answers = [SEARCH, answers[0], SEARCH, *answers[1:]]
-    pet = await told(open_pet, *answers, history_messages=history)
-    await ask(pet, "Why does Ana drink no wine?")
-    await ask(pet, "Which wine for Ana?")
-    await ask(pet, "What is in Paris?")
-    receipt = await pet.people.erase(user="ana")
-    assert texts(rows) == ["Ana is expecting a baby.", "A tower."]
-    assert (receipt.verified, receipt.removed["replies"]) == (True, 1)
-    [left] = receipt.left
-    assert (left.kind, left.count, left.expected) == ("replies shown", 2 if history else 1, True)

@@ -1,7 +1,7 @@
 """A message that its author has edited."""
 
 from memory.audience import Audience, Place
-from memory.forgetting.rewording import reword
+from memory.forgetting.hiding import reword
 from memory.records import Message
 from tests.memory.conftest import Stack, on_both
 
