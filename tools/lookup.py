@@ -14,8 +14,7 @@ from memory.search.excerpts import Excerpt, excerpts, relevant
 from memory.search.recall import Recall
 from memory.sql.messages.message_rows import Line
 from memory.text import one_line
-from memory.text.quoting import speaker, spoken
-from memory.text.short_ids import short_ids
+from memory.text.quoting import short_ids, speaker, spoken
 from tools.failures import TryAgain
 
 LONGEST_HIT = 1_500

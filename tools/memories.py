@@ -13,7 +13,7 @@ from memory.errors import NotFound, StoreUnavailable
 from memory.process.spans import note_rows
 from memory.records import DEFAULT_IMPORTANCE, Decision, Memory, MemoryType, NewMemory, Task
 from memory.text import one_line, tags
-from memory.text.short_ids import SHORT_ID, read_id, short_ids
+from memory.text.quoting import SHORT_ID, read_id, short_ids
 from memory.text.ttl import read_ttl
 from prompts.echo import is_echo
 from tools.context import TurnContext

@@ -10,7 +10,7 @@ from memory.errors import NotFound
 from memory.people.due_dates import read_due
 from memory.people.tasks import Change, Due, bare_id
 from memory.records import TaskStatus
-from memory.text.short_ids import SHORT_ID
+from memory.text.quoting import SHORT_ID
 from tools.context import TurnContext
 from tools.failures import ToolFailed, TryAgain
 from tools.memories import none_if_blank, stored

@@ -10,7 +10,7 @@ from agent.services.outside_sql import blank_lines_of, blank_typed
 from agent.types.client import OTHER_MEMORY
 from memory.audience import PRIVATE, Audience, Place
 from memory.errors import MemoryFault, NotFound
-from memory.forgetting.make_private import make_private
+from memory.forgetting.forget_and_undo import make_private
 from memory.process.spans import note_rows
 from memory.records import ForgetCandidate, ForgetKind, Forgotten, Memory
 from memory.sql.hidden import hidden_in

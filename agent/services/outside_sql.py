@@ -22,7 +22,7 @@ from agent.tracing.store.filters import TraceFilter
 from agent.types.home_files import DECISIONS, LOG, TYPED, rotated
 from memory.errors import StoreUnavailable
 from memory.forgetting.erasure_rows import ErasureProgress
-from memory.text.short_ids import names_any
+from memory.text.quoting import names_any
 
 if TYPE_CHECKING:
     from agent.wiring.components import Components

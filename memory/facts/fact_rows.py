@@ -24,7 +24,7 @@ from memory.records import Decision, Memory, NewMemory
 from memory.sql.memories.owner_links import link, made_private, replaced_since
 from memory.sql.memories.store import MemoryStore
 from memory.sql.rests_on import record
-from memory.text.short_ids import read_id
+from memory.text.quoting import read_id
 
 NOT_SEARCHED = SimilarSearch((), {}, None)
 

@@ -1,4 +1,4 @@
-"""Quote people and documents for a model.
+"""Quote people and documents for a model, and shorten ids for it.
 
 No line of a quotation can be taken for ours or another person's: a name ends at its colon and contains none,
 further lines are indented or marked, and every character that may end a line counts as a line break.
@@ -6,6 +6,7 @@ further lines are indented or marked, and every character that may end a line co
 
 import re
 import unicodedata
+from collections.abc import Collection, Set
 
 from memory.text import one_line, readable
 from memory.text.names import spelled
@@ -63,3 +64,30 @@ def joined(text: str) -> str:
 def quoted(text: str) -> str:
     """Return a text with ``> `` before each line."""
     return "\n".join(f"> {readable(line)}".rstrip() for line in text.splitlines())
+
+
+SHORT_ID = 8
+_WHOLE = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_BRACKETS = re.compile(r"^[\s\[(#<]*(?:(?:memory|fact|id)\b[\s:#]*)?|[\s\])>.]*$", re.IGNORECASE)
+
+
+def short_ids(ids: Collection[str]) -> dict[str, str]:
+    """Shorten each id to a unique prefix of `SHORT_ID` characters or more."""
+    return {id: _beginning(id, [other for other in ids if other != id]) for id in ids}
+
+
+def names_any(text: str, ids: Set[str]) -> bool:
+    """Return whether the text contains one of these whole ids."""
+    return not ids.isdisjoint(_WHOLE.findall(text))
+
+
+def read_id(written: str) -> str:
+    """Return the id in a model's text, such as "[1a2b3c4d]" or "id 1a2b3c4d"."""
+    return _BRACKETS.sub("", written).lower()
+
+
+def _beginning(id: str, others: Collection[str]) -> str:
+    length = SHORT_ID
+    while length < len(id) and any(other.startswith(id[:length]) for other in others):
+        length += 1
+    return id[:length]

@@ -27,8 +27,7 @@ from memory.facts.history import History
 from memory.facts.similar import Doubt, SimilarFacts
 from memory.facts.writer import FactWriter
 from memory.forgetting.cleanup import CleanUp, CleanupItem, Limits, expire
-from memory.forgetting.forget_and_undo import Forgetting
-from memory.forgetting.make_private import make_private
+from memory.forgetting.forget_and_undo import Forgetting, make_private
 from memory.forgetting.purge import Purge
 from memory.index import Kind, Question, Ranked, Rankings
 from memory.index.embedders.bundled import BundledEmbedder

@@ -19,8 +19,7 @@ from agent.types.budget import Budget
 from agent.types.labels import place_label
 from memory.audience import Place
 from memory.records import Memory
-from memory.text.quoting import joined, numbered, speaker
-from memory.text.short_ids import SHORT_ID
+from memory.text.quoting import SHORT_ID, joined, numbered, speaker
 from prompts import read, render
 
 KNOWN = Budget(1_500)

@@ -17,7 +17,7 @@ from agent.models.choice.choose import ChosenModel
 from memory.facts.decide import Ruling
 from memory.facts.similar import Doubt, SimilarFacts
 from memory.records import Memory, NewMemory
-from memory.text.short_ids import SHORT_ID, read_id
+from memory.text.quoting import SHORT_ID, read_id
 
 log = logging.getLogger("hachi.consolidation")
 

@@ -35,7 +35,7 @@ from memory.sql.tables import (
     messages,
     replacements,
 )
-from memory.text.short_ids import SHORT_ID
+from memory.text.quoting import SHORT_ID
 
 MOST_MEMORIES, MOST = 10, 3
 """The most memories, and the most texts of each other kind, that are explained."""

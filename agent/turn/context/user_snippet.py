@@ -16,7 +16,7 @@ from memory.people.profile import Preferences, Profile, UserContext
 from memory.records import Memory, Task
 from memory.search.core_facts import WEIGHTY
 from memory.text import one_line
-from memory.text.short_ids import SHORT_ID, short_ids
+from memory.text.quoting import SHORT_ID, short_ids
 
 MAX_FACTS = 7
 URGENT = timedelta(days=1)
