@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import chain, pairwise
 
 from memory.facts.compare import normalise
-from memory.index.bm25 import beginnings, stems
+from memory.index.bm25 import beginnings, folded, stems
 from memory.text import sentences
 
 _LINK = re.compile(r"https?://[^\s<>()\"“”]+")
@@ -98,8 +98,9 @@ class Hint:
         """Return whether every text with this hint has the other one, too."""
         return other != self and other.letters <= self.letters and other.identifiers >= self.identifiers
 
-    def is_in(self, plain: str, cased: str) -> bool:
-        return all(part in plain for part in self.letters) or any(one in cased for one in self.identifiers)
+    def is_in(self, text: str) -> bool:
+        lower, cased = folded(text), text.casefold()
+        return all(part in lower for part in self.letters) or any(one in cased for one in self.identifiers)
 
 
 @dataclass(frozen=True, slots=True)

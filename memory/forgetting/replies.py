@@ -24,7 +24,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import GLOBAL, Audience, Place, user_key
 from memory.forgetting.repetition import ForgottenTexts, Hint
-from memory.index.bm25 import folded, stems
+from memory.index.bm25 import stems
 from memory.process.pace import pause
 from memory.sql.hidden import link_is_hidden, parts
 from memory.sql.messages.message_rows import is_visible
@@ -136,8 +136,7 @@ async def _newest_first(
             from_here = [sent_at >= last.sent_at, or_(sent_at > last.sent_at, seq >= last.seq)]
         for row in await connection.execute(wanted.where(*from_here, *before)):
             await pause()
-            plain, cased = folded(row.text), row.text.casefold()
-            if not hints or any(hint.is_in(plain, cased) for hint in hints):
+            if not hints or any(hint.is_in(row.text) for hint in hints):
                 yield row
         if last is None or most is not None:
             return

@@ -154,6 +154,6 @@ async def test_few_replies_are_read_to_forget_the_oldest_fact(
 ) -> None:
     [oldest, *_] = await fill(stack, "anna", 400)
     read = list[str]()
-    monkeypatch.setattr("memory.forgetting.replies.folded", lambda text: read.append(text) or text)
+    monkeypatch.setattr("memory.forgetting.repetition.folded", lambda text: read.append(text) or text)
     await stack.forgetting.forget("memory", oldest, "anna")
     assert len(read) < 20
