@@ -1,6 +1,6 @@
 """Show a trace, the pane of a span, downloads in other formats, and two traces side by side."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -15,7 +15,7 @@ from agent.tracing.differences import Difference, differences
 from agent.tracing.render.export import markdown, trace_json
 from agent.tracing.render.text import harmless, json_text
 from agent.tracing.render.trace import tree, warnings
-from agent.tracing.render.tree import Node, drawn
+from agent.tracing.render.tree import Node, drawn, walk
 from agent.tracing.trace import TURN, Trace, TraceWithJobs, span_json
 from agent.tracing.why.explain import explain
 from agent.tracing.why.gates import Question
@@ -67,9 +67,13 @@ def span_tree(trace: Trace, number: int) -> SpanTree:
     length = max([1e-6, *(span.at + (span.took or 0.0) for span in trace.spans())])
     rows = [
         _row(f"{number}.{index}", node, branch, length)
-        for index, (node, branch) in enumerate(_spans(tree(trace)))
+        for index, (node, branch, _) in enumerate(walk(tree(trace), _with_spans))
     ]
     return SpanTree(trace, number, length, rows)
+
+
+def _with_spans(node: Node) -> list[Node]:
+    return [one for one in node.nodes if one.span]
 
 
 def _row(address: str, node: Node, branch: str, length: float) -> Row:
@@ -77,15 +81,6 @@ def _row(address: str, node: Node, branch: str, length: float) -> Row:
     left = min(WIDTH - MIN_BAR, WIDTH * at / length)
     lasted = length - at if took is None else took
     return Row(address, node, branch, left, min(WIDTH - left, max(MIN_BAR, WIDTH * lasted / length)))
-
-
-def _spans(node: Node, branch: str = "", below: str = "") -> Iterator[tuple[Node, str]]:
-    """Yield the spans, each with the lines of the tree before it."""
-    yield node, branch
-    inner = [one for one in node.nodes if one.span]
-    for one in inner:
-        last = one is inner[-1]
-        yield from _spans(one, f"{below}{'└' if last else '├'} ", f"{below}{'  ' if last else '│ '}")
 
 
 async def _whole(request: Request, id: str) -> TraceWithJobs:

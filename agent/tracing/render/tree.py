@@ -1,6 +1,6 @@
 """A tree of text lines: the common form of all renderings of a trace, shown to a given depth."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -56,20 +56,26 @@ class Line:
         return f"{self.branch}{self.text}".rstrip()
 
 
+def walk(
+    node: Node, inner: Callable[[Node], Sequence[Node]], branch: str = "", below: str = ""
+) -> Iterator[tuple[Node, str, str]]:
+    """Yield the node and the descendants that `inner` selects, each with the tree's lines before its text and
+    below it."""
+    yield node, branch, below
+    nodes = inner(node)
+    for one in nodes:
+        last = one is nodes[-1]
+        yield from walk(
+            one, inner, f"{below}{'└─ ' if last else '├─ '}", f"{below}{'   ' if last else '│  '}"
+        )
+
+
 def drawn(node: Node, depth: int = FULL) -> Iterator[Line]:
     """Yield the lines of the node and its descendants."""
-    yield Line("", node.text, node.tone)
-    yield from _below(node, "", depth)
-
-
-def _below(node: Node, before: str, depth: int) -> Iterator[Line]:
-    inner = node.shown(depth)
-    for text in node.block if depth == FULL else ():
-        yield Line(f"{before}{'│  ' if inner else '   '}", text)
-    for place, one in enumerate(inner, 1):
-        last = place == len(inner)
-        yield Line(f"{before}{'└─ ' if last else '├─ '}", one.text, one.tone)
-        yield from _below(one, f"{before}{'   ' if last else '│  '}", depth)
+    for one, branch, below in walk(node, lambda one: one.shown(depth)):
+        yield Line(branch, one.text, one.tone)
+        for text in one.block if depth == FULL else ():
+            yield Line(f"{below}{'│  ' if one.shown(depth) else '   '}", text)
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
