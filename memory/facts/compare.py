@@ -14,7 +14,7 @@ a number ("in her thirties" for "30 years old").
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
@@ -185,22 +185,27 @@ def tells(text: str, fact: str, aside: Collection[str] = ()) -> bool:
     return len(stated & _telling(text)) >= min(2, max(1, len(stated) / 3))
 
 
-def only_recalls(new: str, stored: str, message: str, aside: Collection[str] = ()) -> bool:
-    """Return whether a new fact only repeats a similar stored one and takes nothing from the `message`. A
-    sentence of the message states the fact if they share a content word; a question, only if nothing had to
-    be recalled. A different denial or script counts as taken from the message."""
-    stated, before = (_telling(without_names(text, aside)) for text in (new, stored))
-    words = [_words(text) for text in (new, stored, message)]
-    if len(_denials(words[0])) != len(_denials(words[1])) or _scripts(new).isdisjoint(_scripts(message)):
-        return False
-    values = {word.casefold() for word in _words(without_names(new, aside))[1:] if _is_value(word)}
-    if not values <= {word.casefold() for word in words[1]}:
-        return False
-    spoken = spoken_sentences(message)
-    if not stated.isdisjoint(_telling(" ".join(spoken))):
-        return False
+def only_recalled(
+    new: str, stored: Mapping[str, str], message: str, aside: Collection[str] = ()
+) -> frozenset[str]:
+    """Return the ids of similar stored facts that a new fact only repeats, taking nothing from the `message`.
+    A sentence of the message states the fact if they share a content word; a question, only if nothing had to
+    be recalled. A different denial, value or script counts as taken from the message."""
+    bare, spoken = without_names(new, aside), spoken_sentences(message)
+    stated, denials = _telling(bare), len(_denials(_words(new)))
+    if _scripts(new).isdisjoint(_scripts(message)) or not stated.isdisjoint(_telling(" ".join(spoken))):
+        return frozenset()
+    values = {word.casefold() for word in _words(bare)[1:] if _is_value(word)}
     question = _telling(" ".join(one for one in sentences(message) if one not in spoken))
-    return not (stated & question - before and stated & before <= question)
+    found = set[str]()
+    for id, text in stored.items():
+        words = _words(text)
+        if denials != len(_denials(words)) or not values <= {word.casefold() for word in words}:
+            continue
+        before = _telling(without_names(text, aside))
+        if not (stated & question - before and stated & before <= question):
+            found.add(id)
+    return frozenset(found)
 
 
 def takes_from(stored: str, new: str, message: str) -> bool:

@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience, user_key
 from memory.facts.candidate import CandidateFact, Provenance
-from memory.facts.compare import SAME, Verdict, alike, near, only_recalls, spoken_sentences
+from memory.facts.compare import SAME, Verdict, alike, near, only_recalled, spoken_sentences
 from memory.facts.decide import RULINGS, Case, stated_before, with_verdicts
 from memory.facts.refusal import states
 from memory.index import Question, Rankings
@@ -103,13 +103,9 @@ class SimilarFacts:
         """Return the ids of memories that the candidate, which its message does not state, repeats."""
         if searched.stated or candidate.proposed.replaces:
             return frozenset()
-        new, message, thresholds = candidate.proposed.content, candidate.origin.said, self.embedder.thresholds
-        return frozenset(
-            one.id
-            for one in memories
-            if near(searched.cosine.get(one.id, 0.0), thresholds)
-            and only_recalls(new, one.content, message, searched.names)
-        )
+        cosine, thresholds = searched.cosine, self.embedder.thresholds
+        close = {one.id: one.content for one in memories if near(cosine.get(one.id, 0.0), thresholds)}
+        return only_recalled(candidate.proposed.content, close, candidate.origin.said, searched.names)
 
     async def read(
         self,

@@ -35,7 +35,7 @@ class Utc(TypeDecorator[datetime]):
         """Parse SQLite's text in a quarter of SQLAlchemy's time, because a search reads hundreds."""
         if dialect.name != "sqlite":
             return lambda value: value and value.astimezone(UTC)
-        return lambda value: value and datetime.fromisoformat(value).replace(tzinfo=UTC)
+        return lambda value: value and datetime.fromisoformat(f"{value}+00:00")
 
 
 class database_time(GenericFunction[datetime]):
