@@ -3,7 +3,7 @@
 What people wrote is quoted everywhere, so that it cannot pass for Hachi's instructions.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from agent.background.consolidation.input import KNOWN_FACTS, ConsolidationInput, both_ends
@@ -31,6 +31,7 @@ SHORT_SUMMARY = 300
 """The most characters of a summary by a model with a small window."""
 REREAD = Budget(3_000)
 """The budget for earlier messages, when a summary is rewritten."""
+OPTIONAL_FIELDS = ("memory_summary", "rulings", "follow_ups")
 
 
 def consolidation_prompt(reading: ConsolidationInput, summary: Budget) -> str:
@@ -38,6 +39,9 @@ def consolidation_prompt(reading: ConsolidationInput, summary: Budget) -> str:
     if reading.narrow:
         said, characters = transcript(reading), str(min(summary.characters, SHORT_SUMMARY))
         return render("consolidation_short", now=now, previous=previous, messages=said, characters=characters)
+    asked = _optional_parts(reading)
+    ended = _that_fit(reading.no_longer, STORED)
+    over = [render("consolidation_no_longer", facts=ended)] if reading.no_longer else []
     return render(
         "consolidation",
         now=now,
@@ -47,25 +51,34 @@ def consolidation_prompt(reading: ConsolidationInput, summary: Budget) -> str:
         near=_facts(reading, reading.near, NEAR),
         messages=transcript(reading),
         focus=read(f"focus_{reading.mode}"),
-        more="".join(f', "{name}": …' for name, asked in extras(reading).items() if asked),
+        more="".join(f', "{name}": …' for name in asked),
         characters=str(summary.characters),
-        asked="\n".join(_asked(reading)),
+        asked="\n".join([*over, *asked.values()]),
     )
 
 
-def extras(reading: ConsolidationInput) -> dict[str, bool]:
-    """Return which of the optional fields are requested."""
-    return {
-        "memory_summary": bool(reading.to_summarise) and not reading.narrow,
-        "rulings": reading.rulable,
-        "follow_ups": reading.check_ins is not None and not reading.narrow,
-    }
-
-
-def omitted_fields(reading: ConsolidationInput) -> list[str]:
+def omitted_fields(reading: ConsolidationInput) -> set[str]:
     """Return the fields that are not requested."""
-    short = ["new_preferences", "task_updates"] if reading.narrow else []
-    return short + [name for name, asked in extras(reading).items() if not asked]
+    if reading.narrow:
+        return {*OPTIONAL_FIELDS, "new_preferences", "task_updates"}
+    return {*OPTIONAL_FIELDS} - _optional_parts(reading).keys()
+
+
+def _optional_parts(reading: ConsolidationInput) -> dict[str, str]:
+    """Return the optional fields that are requested, each with the part of the prompt that asks for it."""
+    parts = dict[str, str]()
+    if reading.to_summarise:
+        facts = _facts(reading, reading.to_summarise, TO_SUMMARISE)
+        parts["memory_summary"] = render("consolidation_memory_summary", facts=facts)
+    if reading.rulable:
+        parts["rulings"] = read("consolidation_rulings")
+    if reading.check_ins is not None:
+        planned = [
+            f"[{one.id[:SHORT_ID]}] {moment(one.after, reading.zone)}: {line(one.about)}"
+            for one in reading.check_ins
+        ]
+        parts["follow_ups"] = render("consolidation_follow_ups", planned=_that_fit(planned, STORED))
+    return parts
 
 
 def _quoted(lines: Iterable[str]) -> str:
@@ -128,19 +141,3 @@ def _facts(reading: ConsolidationInput, facts: Sequence[Memory], budget: Budget)
 def _that_fit(lines: Iterable[str], budget: Budget) -> str:
     purse = Purse(budget)
     return _quoted([text for text in lines if purse.take(text)] or ["(nothing)"])
-
-
-def _asked(reading: ConsolidationInput) -> Iterator[str]:
-    if reading.no_longer:
-        yield render("consolidation_no_longer", facts=_that_fit(reading.no_longer, STORED))
-    if reading.to_summarise:
-        facts = _facts(reading, reading.to_summarise, TO_SUMMARISE)
-        yield render("consolidation_memory_summary", facts=facts)
-    if reading.rulable:
-        yield read("consolidation_rulings")
-    if reading.check_ins is not None:
-        planned = [
-            f"[{one.id[:SHORT_ID]}] {moment(one.after, reading.zone)}: {line(one.about)}"
-            for one in reading.check_ins
-        ]
-        yield render("consolidation_follow_ups", planned=_that_fit(planned, STORED))
