@@ -174,18 +174,11 @@ async def press(commands: Commands, button: HachiButton, interaction: discord.In
         elif answer.buttons and not answer.outcome:
             await _send(interaction, answer)  # a question: the buttons stay
         else:
-            left = await _update(interaction, button.value, answer)
+            on, changes = interaction.message, dict[str, Any]()
+            if on:  # what no longer holds is taken back there
+                changes = without_receipt(on, button.value, answer.outcome)
+                await interaction.edit_original_response(**changes)
+            await _send(interaction, answer)
             asked = button.action in get_args(ForgetKind)  # in a message that goes with what is forgotten
-            if asked and answer.outcome and left.get("view"):
-                await interaction.followup.send(**left, ephemeral=True, suppress_embeds=True)
-
-
-async def _update(interaction: discord.Interaction, value: str, answer: Answer) -> dict[str, Any]:
-    """Send the answer, and take back what no longer holds in the message with the button. Returns what
-    changed there, where others see it too."""
-    changes: dict[str, Any] = {}
-    if interaction.message:
-        changes = without_receipt(interaction.message, value, answer.outcome)
-        await interaction.edit_original_response(**changes)
-    await _send(interaction, answer)
-    return {} if interaction.message and interaction.message.flags.ephemeral else changes
+            if asked and answer.outcome and changes.get("view") and not (on and on.flags.ephemeral):
+                await interaction.followup.send(**changes, ephemeral=True, suppress_embeds=True)

@@ -14,6 +14,7 @@ from agent.surfaces.bots.answers import Answer, Item
 from agent.surfaces.bots.discord.messages import Reader, channel_id, ids_of, origin_of, user_id
 from agent.surfaces.bots.discord.rendering import (
     LIMIT,
+    answer_parts,
     answer_text,
     answer_view,
     receipt_lines,
@@ -43,15 +44,19 @@ class DiscordPlatform(Reader):
         id, channel = user_id(user), channel_id(place)
         if id is None or (channel is None and not place.private):
             return ""
-        text, person = answer_text(answer), discord.Object(id)
+        (*before, text), person = answer_parts(answer), discord.Object(id)
         options: dict[str, Any] = {"suppress_embeds": True, "view": answer_view(answer, id) or MISSING}
         try:
+            target: Any
             if channel is None:
-                sent = await (await self.client.create_dm(person)).send(text, **options)
+                target = await self.client.create_dm(person)
             else:
-                target: Any = self.client.get_channel(channel) or await self.client.fetch_channel(channel)
+                target = self.client.get_channel(channel) or await self.client.fetch_channel(channel)
                 mentions = discord.AllowedMentions(everyone=False, roles=False, users=[person])
-                sent = await target.send(f"<@{id}> {text}", allowed_mentions=mentions, **options)
+                text, options = f"<@{id}> {text}", options | {"allowed_mentions": mentions}
+            for part in before:
+                await target.send(part, suppress_embeds=True)
+            sent = await target.send(text, **options)
         except (discord.Forbidden, discord.NotFound) as error:
             log.warning("cannot write to %s in %s: %s", user, place, error)
             return ""

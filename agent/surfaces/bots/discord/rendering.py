@@ -8,10 +8,12 @@ import discord
 from discord.utils import format_dt
 
 from agent.surfaces.bots.answers import TASK, Answer, Button, Item, Words
-from agent.surfaces.bots.splitting import utf16_length
+from agent.surfaces.bots.splitting import split, utf16_length
 
 LIMIT = 2_000
 """UTF-16 code units of a message."""
+MENTION = 25
+"""Characters that stay free for the mention of a person."""
 MAX_RECEIPTS = 5
 """Receipts of one reply. Further ones are only counted."""
 MAX_BUTTONS = 25
@@ -60,6 +62,14 @@ def answer_text(answer: Answer) -> str:
         if utf16_length(text) <= LIMIT:
             return text
     return text[: LIMIT // 2]
+
+
+def answer_parts(answer: Answer) -> list[str]:
+    """Return the texts of the messages that show an answer: several for a question that is too long for one,
+    since a person reads all of it before they agree."""
+    if answer.buttons and not answer.items and utf16_length(escape(answer.text)) > LIMIT - MENTION:
+        return [*map(escape, split(answer.text, LIMIT // 2 - MENTION))]
+    return [answer_text(answer)]
 
 
 def answer_view(answer: Answer, user: int) -> discord.ui.View | None:

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted_server import Say, ScriptedServer, answer
 
-from agent.surfaces.bots.answers import NOTHING, Answer, Item
+from agent.surfaces.bots.answers import NOTHING, Answer, Button, Item
 from agent.surfaces.bots.discord.messages import channel_id, place_of
 from agent.surfaces.bots.discord.rendering import LIMIT, answer_text, escape
 from agent.surfaces.bots.splitting import utf16_length
 from agent.surfaces.bots.turns import NO_ACCESS
 from hachi import Companion
-from memory.audience import Place
+from memory.audience import PRIVATE, Place
 
 AT = f"<@{BOT}>"
 HERE = Place(("discord", str(GUILD), str(GENERAL)))
@@ -199,6 +199,17 @@ def test_escaped_text_has_no_markup(text: str) -> None:
 def test_names_and_addresses_stay_whole_and_other_markup_is_escaped() -> None:
     assert escape("see https://a.example/my_page?x=1#y") == "see https://a.example/my_page?x=1#y"
     assert escape("# big _slanted_ - a__b") == "\\# big \\_slanted\\_ - a\\_\\_b"
+
+
+async def test_a_question_is_read_whole_before_it_is_answered(bot: Any, platform: DiscordServer) -> None:
+    question = Answer(
+        "Shall I do this?\nSend, with mail\ntext: " + "*" * 1_500, buttons=(Button("Yes", "keep"),)
+    )
+    assert await bot.client.platform.write(f"discord:{ANA}", PRIVATE, question)
+    *before, last = platform.posted(DM)
+    assert "".join(platform.shown(DM)).count("*") == 1_500
+    assert not any(one.buttons for one in before)
+    assert [button["label"] for button in last.buttons] == ["Yes"]
 
 
 def test_only_channels_and_threads_have_an_id_and_an_unknown_channel_is_not_private() -> None:
