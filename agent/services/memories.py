@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,6 +33,7 @@ from agent.types.arguments import (
     place_of,
 )
 from agent.types.checks import checks_arguments
+from agent.types.labels import account_labels
 from agent.types.meanings import (
     HOW_STATED,
     MemoryChanges,
@@ -134,8 +135,9 @@ class MemoryService(ListService):
         return await newest(await self._reader(user, place), limit)
 
     async def _reader(self, user: User, place: Where) -> Reader:
-        zone = await self._zone(user, place)
-        return Reader(self.parts.recall, await self._audience(user, place), zone, message_ids=True)
+        zone, audience = await self._zone(user, place), await self._audience(user, place)
+        labelled = replace(audience, besides=account_labels(audience.besides))
+        return Reader(self.parts.recall, labelled, zone, message_ids=True)
 
     async def remember(
         self,

@@ -8,7 +8,7 @@ from typing import Any, Generic
 from typing_extensions import TypeVar
 
 from agent.types.client import CallItem, ClientTurn, Item
-from agent.types.labels import platform_of
+from agent.types.labels import account_labels
 from memory.audience import PRIVATE, Audience, Place
 from memory.records import Decision, ForgetCandidate, Hit, Memory
 from tools.proposed_call import Confirm
@@ -80,8 +80,7 @@ class TurnRequest:
     @property
     def reader(self) -> Audience:
         """Return what searches may read: also the places in `reads`. Each key has a label for the model."""
-        linked = {key: platform_of(account) or "another account" for key, account in self.linked.items()}
-        return Audience.of(self.user, self.place, {**linked, **self.reads})
+        return Audience.of(self.user, self.place, {**account_labels(self.linked), **self.reads})
 
     @property
     def conversation_id(self) -> str:

@@ -1,6 +1,7 @@
 """What people call accounts, places and calls of tools, whose ids are numbers and names of functions."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from memory.audience import Place
@@ -14,6 +15,11 @@ PLATFORMS = {"discord": "Discord", "slack": "Slack"}
 def platform_of(user: str) -> str:
     """Return the platform that an account's id names: Discord for ``discord:1``; "" for ids without one."""
     return user.partition(":")[0].capitalize() if ":" in user else ""
+
+
+def account_labels(linked: Mapping[str, str]) -> dict[str, str]:
+    """Return the owner keys of linked accounts, given with their ids, with what a model reads of each."""
+    return {key: platform_of(account) or "another account" for key, account in linked.items()}
 
 
 def place_label(place: Place) -> str:

@@ -115,11 +115,7 @@ class PlatformJobs:
         place where they last spoke gets a message that they have a reminder. Each is a new message, because
         edits notify nobody."""
         pet, write = self.conversations.pet, self.conversations.platform.write
-        user, place, answer = (
-            reminder.task.user_id,
-            reminder.place,
-            reminder_answer(reminder.task),
-        )
+        user, place, answer = (reminder.task.user_id, reminder.place, reminder_answer(reminder.task))
         sent = await write(user, place, answer, reminder.asked_in) or await write(user, PRIVATE, answer)
         platform = Place(tuple(self.source.split(":")))
         last = None if sent else await pet.people.places.last_of(user, platform)

@@ -87,12 +87,7 @@ class Reply:
             self._changed.set()
 
     async def finish(
-        self,
-        text: str,
-        receipts: Sequence[Item] = (),
-        question: Answer | None = None,
-        *,
-        instead: str = "",
+        self, text: str, receipts: Sequence[Item] = (), question: Answer | None = None, *, instead: str = ""
     ) -> bool:
         """Show the final text, and below it what was remembered and what is asked; `instead` of a text that
         the platform refuses, this one. Returns False if it could not be shown."""

@@ -77,10 +77,7 @@ def app(
         made.add_exception_handler(kind, handler)
     made.middleware("http")(_add_headers)
     made.add_middleware(
-        RequestLimits,
-        authorize=visits.authorize,
-        max_body=MAX_BODY,
-        max_unknown=MAX_UNKNOWN_BODY,
+        RequestLimits, authorize=visits.authorize, max_body=MAX_BODY, max_unknown=MAX_UNKNOWN_BODY
     )
     return made
 

@@ -60,6 +60,8 @@ async def test_each_finds_and_lists_what_the_other_told_until_they_are_parted(
     model.answers = [tool_call("search_memories", query="what did I say of my boat?"), "It is called Gull."]
     await pet.respond("How is my boat called?", user=SLACK, settle=True)
     assert f"Ana (in Discord): Note that {BOAT}" in model.shown()
+    read = str(await pet.memories.excerpts("what did I say of my boat?", user=SLACK))
+    assert ("in Discord" in read, "discord 1" in read) == (True, False), "nor does another agent read an id"
     await pet.people.unlink(user=DISCORD)
     assert (await known(pet, DISCORD), await known(pet, SLACK)) == ({BOAT}, {KITE})
     model.answers = [tool_call("search_memories", query="what did I say of my boat?"), "I do not know."]

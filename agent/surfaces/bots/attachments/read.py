@@ -97,11 +97,7 @@ class AttachmentReader:
         return cls(Transcriber.of(settings))
 
     async def read(
-        self,
-        attachments: Sequence[Attachment],
-        *,
-        sees: bool = True,
-        pictures: int = MAX_PICTURES,
+        self, attachments: Sequence[Attachment], *, sees: bool = True, pictures: int = MAX_PICTURES
     ) -> Read:
         """Read the files, so many `pictures` at most; for a model that `sees` none, none is fetched."""
         asked, left, reads = list[Awaitable[Read]](), MAX_CHARACTERS, list[Read]()
