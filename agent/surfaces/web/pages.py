@@ -19,6 +19,7 @@ from agent.companion import Companion
 from agent.errors import BadInput
 from agent.surfaces.web.sign_in import COOKIE, ZONE, visitor_of
 from agent.tracing.render.text import duration, harmless, money
+from agent.types.labels import place_label
 from agent.types.records_json import describe_cascade, describe_forgotten
 from memory.audience import Place
 from memory.text import storable
@@ -76,6 +77,7 @@ def environment() -> Environment:
         "duration": lambda seconds: duration(seconds) or "…",
         "money": money,
         "place": lambda key: str(Place.of_key(key)),
+        "place_label": lambda place: place_label(Place.parse(place)),
         "month": lambda name: f"{date.fromisoformat(f'{name}-01'):%b %Y}",
         "cut": cut,
         "markdown": markdown,

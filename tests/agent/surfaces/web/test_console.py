@@ -474,3 +474,13 @@ async def test_what_a_linked_account_told_is_shown_with_it_and_forgotten_there(a
     assert "Gull" in text_of(await ana.get(f"/memories/{memory.id}"))
     assert "Taken:" in text_of(await ana.post(f"/memories/{memory.id}/forget"))
     assert await pet.memories.list(user="discord:7") == []
+
+
+async def test_a_channel_of_a_chat_platform_is_not_called_by_its_ids(ana, pet):
+    await pet.respond("Ana rows", user="ana", place="discord/20/30")
+    await pet.remember("Ana rows", user="ana", place="discord/20/30")
+    await pet.components.recorder.flush()
+    for page in ("/memories", "/conversations", "/conversations/place:discord/20/30", "/traces"):
+        shown = text_of(await ana.get(page))
+        assert "a channel on Discord" in shown
+        assert "discord/20" not in shown
