@@ -8,7 +8,6 @@ import functools
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -123,8 +122,6 @@ def main(args: Sequence[str] | None = None) -> int:
         except Exception as error:
             session.report(error)
             return 1
-        finally:
-            _release_stdout()
         if code == INTERRUPTED:
             print("hachi: stopped", file=sys.stderr)
             return 1
@@ -146,14 +143,3 @@ def _make_streams_safe() -> None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - open while we run
         elif hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
-
-
-def _release_stdout() -> None:
-    """Close a stdout whose reader is gone. Python would flush it at exit and print an error."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        with suppress(OSError, ValueError):
-            null = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(null, sys.stdout.fileno())
-            os.close(null)

@@ -8,7 +8,7 @@ import typer
 
 from agent.surfaces.cli.options import Most, Query, login, user_option
 from agent.surfaces.cli.output import Columns, Output, plain, progress_bar, say, short, table_of
-from agent.surfaces.cli.session import Companion, require, with_companion
+from agent.surfaces.cli.session import Companion, require, takes, with_companion
 from memory.audience import GLOBAL, Place
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 
@@ -22,12 +22,24 @@ EXCERPT = 300
 """Maximum characters of a passage that are printed; `--json` has all of it."""
 NONE = "there are no documents here; `hachi knowledge add PATH` reads some"
 
-OnePlace = Annotated[
-    str | None,
-    typer.Option("--place", metavar="PLACE", help="The documents of a place, such as acme/general."),
-]
-OneUser = Annotated[str | None, user_option(help="The documents of this person. Default: yours.")]
-Everybody = Annotated[bool, typer.Option("--everybody", help="Everybody's.")]
+Owner = dict[str, str | None]
+"""The owner as arguments of `Companion`: a person, a place, or everybody."""
+
+
+def _owner(
+    user: Annotated[str | None, user_option(help="The documents of this person. Default: yours.")] = None,
+    place: Annotated[
+        str | None,
+        typer.Option("--place", metavar="PLACE", help="The documents of a place, such as acme/general."),
+    ] = None,
+    everybody: Annotated[bool, typer.Option("--everybody", help="Everybody's.")] = False,
+) -> Owner:
+    shared = place is not None and not Place.parse(place).private
+    require(not (user and shared), "give --user or --place; in a place, everybody reads the same")
+    require(not (everybody and (user or place)), "--everybody goes without --user and --place")
+    if everybody or shared:
+        return {"user": None, "place": place}
+    return {"user": user or login(), "place": None}
 
 
 # File names are bytes that need not be valid text.
@@ -35,20 +47,18 @@ Everybody = Annotated[bool, typer.Option("--everybody", help="Everybody's.")]
 
 @group.command()
 @with_companion
+@takes(_owner)
 async def add(
     pet: Companion,
+    whose: Owner,
     paths: Annotated[
         list[bytes], typer.Argument(parser=os.fsencode, metavar="PATH...", help="Files and folders.")
     ],
-    user: OneUser = None,
-    place: OnePlace = None,
-    everybody: Everybody = False,
 ) -> Output:
     """Add Markdown, text, HTML and PDF files. Unchanged files are skipped.
 
     Only you may read them, unless you add --place or --everybody.
     """
-    whose = _whose(user, place, everybody)
     names = [os.fsdecode(path) for path in paths]
     with progress_bar() as bar:
         task = bar.add_task("reading documents", total=None)
@@ -85,26 +95,23 @@ def _print_result(done: "IngestResult", readers: str) -> None:
 
 @group.command("list")
 @with_companion
-async def list_documents(
-    pet: Companion, user: OneUser = None, place: OnePlace = None, everybody: Everybody = False
-) -> Output:
+@takes(_owner)
+async def list_documents(pet: Companion, whose: Owner) -> Output:
     """List the documents that you may read."""
-    documents = await pet.documents.list(**_whose(user, place, everybody))
+    documents = await pet.documents.list(**whose)
     return table_of(documents, DOCUMENTS, empty=NONE)
 
 
 @group.command()
 @with_companion
+@takes(_owner)
 async def search(
     pet: Companion,
+    whose: Owner,
     query: Query,
-    user: OneUser = None,
-    place: OnePlace = None,
-    everybody: Everybody = False,
     limit: Most = 5,
 ) -> Output:
     """Find passages in the documents that you may read, best first."""
-    whose = _whose(user, place, everybody)
     passages = await pet.documents.search(query, **whose, limit=limit)
     none = "nothing was found" if passages or await pet.documents.list(**whose) else NONE
     return table_of(passages, PASSAGES, empty=none)
@@ -112,30 +119,19 @@ async def search(
 
 @group.command()
 @with_companion
+@takes(_owner)
 async def remove(
     pet: Companion,
+    whose: Owner,
     what: Annotated[
         bytes,
         typer.Argument(parser=os.fsencode, metavar="PATH|ID", help="A file, a folder, or a document's id."),
     ],
-    user: OneUser = None,
-    place: OnePlace = None,
-    everybody: Everybody = False,
 ) -> Output:
     """Remove documents from Hachi. The files stay where they are."""
-    gone = await pet.documents.remove(os.fsdecode(what), **_whose(user, place, everybody))
+    gone = await pet.documents.remove(os.fsdecode(what), **whose)
     removed = [f"removed {short(document.id)}: {document.path}" for document in gone]
     return Output([asdict(document) for document in gone], "\n".join(removed))
-
-
-def _whose(user: str | None, place: str | None, everybody: bool) -> dict[str, str | None]:
-    """Return the owner as arguments of `Companion`: a person (you by default), a place, or everybody."""
-    shared = place is not None and not Place.parse(place).private
-    require(not (user and shared), "give --user or --place; in a place, everybody reads the same")
-    require(not (everybody and (user or place)), "--everybody goes without --user and --place")
-    if everybody or shared:
-        return {"user": None, "place": place}
-    return {"user": user or login(), "place": None}
 
 
 def _excerpt(chunk: "Chunk") -> str:

@@ -163,6 +163,26 @@ def _command_with(open_resource: Callable[[Session], AbstractAsyncContextManager
     return decorate
 
 
+def takes(read: Callable[..., Any], *left_out: str) -> Callable[[Command], Command]:
+    """Add the options of `read` to a command, except `left_out`. The command's second argument is what `read`
+    makes of them."""
+    offered = dict(inspect.signature(read).parameters)
+    for name in left_out:
+        del offered[name]
+
+    def decorate(command: Command) -> Command:
+        def run(resource: Any, **options: Any) -> Any:
+            given = {name: options.pop(name) for name in offered}
+            return command(resource, read(**given), **options)
+
+        resource, _, *others = inspect.signature(command).parameters.values()
+        options = sorted([*offered.values(), *others], key=lambda one: one.default is not one.empty)
+        found: Command = with_parameters(run, command, [resource, *options])
+        return found
+
+    return decorate
+
+
 def with_parameters(run: Any, command: Command, parameters: list[inspect.Parameter]) -> Any:
     """Give `run` the command's name, docstring and these parameters, which typer reads."""
     run.__name__, run.__doc__ = command.__name__, command.__doc__

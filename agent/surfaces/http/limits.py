@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -121,7 +122,7 @@ class RequestLimits:
             whose, most = await self._allowed(scope)
             await self._read(scope, receive, whose, most, body)
             parsed: bytes | bytearray = body
-            if len(body) > SHORT_BODY and b"json" in _header(scope, b"content-type"):
+            if len(body) > SHORT_BODY and "json" in Headers(scope=scope).get("content-type", "").lower():
                 parsed, pictures = await take_pictures(body)
             messages: Iterator[Message] = iter([{"type": "http.request", "body": parsed, "more_body": False}])
 
@@ -144,8 +145,10 @@ class RequestLimits:
 
     async def _allowed(self, scope: Scope) -> tuple[str, int]:
         """Return whose body it is, and how many bytes it may have. Raises ApiError."""
+        headers = Headers(scope=scope)
+        has_body = "transfer-encoding" in headers or _content_length(headers) > 0
         try:
-            return await self.authorize(scope) if _has_body(scope) else "", self.max_body
+            return await self.authorize(scope) if has_body else "", self.max_body
         except ApiError:
             if not self.max_unknown:
                 raise
@@ -154,33 +157,21 @@ class RequestLimits:
     async def _read(self, scope: Scope, receive: Receive, whose: str, most: int, body: bytearray) -> None:
         """Fill in the body. Raises ApiError, ClientDisconnect."""
         too_long = ApiError(413, "too_large", f"the body is longer than {most:,} bytes")
-        if _content_length(scope) > most:
+        if _content_length(Headers(scope=scope)) > most:
             raise too_long
         async for piece in Request(scope, receive).stream():
             body += piece
             self._in_flight[whose] += len(piece)
             if len(body) > most:
                 raise too_long
-            if len(body) > SHORT_BODY and not self._has_room(whose):
+            room = MOST_BODIES * self.max_body
+            full = self._in_flight.total() > room or self._in_flight[whose] > room // 2
+            if len(body) > SHORT_BODY and full:
                 raise ApiError(
                     503, "busy", "too much is sent at once; try again", headers={"retry-after": "1"}
                 )
 
-    def _has_room(self, whose: str) -> bool:
-        most = MOST_BODIES * self.max_body
-        return self._in_flight.total() <= most and self._in_flight[whose] <= most // 2
 
-
-def _has_body(scope: Scope) -> bool:
-    chunked = any(name == b"transfer-encoding" for name, _ in scope["headers"])
-    return chunked or _content_length(scope) > 0
-
-
-def _content_length(scope: Scope) -> int:
-    length = _header(scope, b"content-length")
+def _content_length(headers: Headers) -> int:
+    length = headers.get("content-length", "")
     return int(length) if length.isdigit() else 0
-
-
-def _header(scope: Scope, name: bytes) -> bytes:
-    """Return the first value of a header, in lower case."""
-    return next((value.lower() for key, value in scope["headers"] if key == name), b"")

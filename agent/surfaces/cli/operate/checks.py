@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -63,22 +64,27 @@ class Checkup:
 
     async def run(self) -> AsyncIterator[Check]:
         """Yield the result of each check that applies."""
+        settings, online = self.settings, not self.settings.offline
         timeouts = {"database": OPEN_TIMEOUT, "fallback model": None, "call": None}
+        others: dict[str, tuple[object, Callable[[Settings], Awaitable[str]]]] = {
+            "slack": (settings.slack_bot_token or settings.slack_app_token, slack_access),
+            "discord": (settings.discord_token, discord_access),
+            "fallback model": (online and settings.fallback_model, second_model_listed),
+            "call": (online and self.call, call_model),
+        }
+        checks: dict[str, Callable[[], Awaitable[str]]] = {
+            "database": self._sound,
+            "clients": self._clients,
+            "work": self._work,
+            "embedder": self._embedder,
+            "index": self._index,
+            "settings": self._settings,
+            "disk": self._disk,
+            "collector": self._collector,
+            **{name: partial(ask, settings) for name, (used, ask) in others.items() if used},
+        }
         async with self._opened:
-            for name, check in {
-                "database": self._sound,
-                "clients": self._clients,
-                "work": self._work,
-                "embedder": self._embedder,
-                "index": self._index,
-                "settings": self._settings,
-                "disk": self._disk,
-                "collector": self._collector,
-                "slack": self._slack,
-                "discord": self._discord,
-                "fallback model": self._fallback,
-                "call": self._call,
-            }.items():
+            for name, check in checks.items():
                 found = await _run(name, check, timeouts.get(name, CHECK_TIMEOUT))
                 if found.detail:
                     yield found
@@ -235,20 +241,6 @@ class Checkup:
             raise MemoryFault(f"{host}:{port} cannot be reached; check HACHI_OTLP_ENDPOINT") from error
         writer.close()
         return f"{host}:{port} takes connections"
-
-    async def _slack(self) -> str:
-        used = self.settings.slack_bot_token or self.settings.slack_app_token
-        return await slack_access(self.settings) if used else ""
-
-    async def _discord(self) -> str:
-        return await discord_access(self.settings) if self.settings.discord_token else ""
-
-    async def _fallback(self) -> str:
-        used = not self.settings.offline and self.settings.fallback_model
-        return await second_model_listed(self.settings) if used else ""
-
-    async def _call(self) -> str:
-        return await call_model(self.settings) if self.call and not self.settings.offline else ""
 
     async def _model(self) -> str:
         if self.settings.offline:

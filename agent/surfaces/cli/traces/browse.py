@@ -1,8 +1,7 @@
 """`hachi traces`: list, follow, show, compare, count, export and prune turns. `replay.py` replays them."""
 
 import asyncio
-import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import datetime
@@ -16,13 +15,12 @@ from agent.surfaces.cli.operate.servers import serve_traces
 from agent.surfaces.cli.options import DryRun, Limit, Yes, moment, read_by, user_option
 from agent.surfaces.cli.output import Output, confirm, give_back, print_table, say, write_output
 from agent.surfaces.cli.session import (
-    Command,
     Companion,
     Session,
     Traces,
     now,
+    takes,
     with_companion,
-    with_parameters,
     with_session,
     with_traces,
 )
@@ -82,29 +80,9 @@ def _filter(
     return TraceFilter(user, place, tool, error, text, since, slower, kinds)
 
 
-def filtered(*left_out: str) -> Callable[[Command], Command]:
-    """Add the options of a trace filter to a command, except `left_out`. The command's second argument is the
-    filter."""
-    offered = dict(inspect.signature(_filter).parameters)
-    for name in left_out:
-        del offered[name]
-
-    def decorate(command: Command) -> Command:
-        def run(traces: Any, **options: Any) -> Any:
-            given = {name: options.pop(name) for name in offered}
-            return command(traces, _filter(**given), **options)
-
-        traces, _, *others = inspect.signature(command).parameters.values()
-        options = sorted([*offered.values(), *others], key=lambda one: one.default is not one.empty)
-        found: Command = with_parameters(run, command, [traces, *options])
-        return found
-
-    return decorate
-
-
 @group.command()
 @with_traces
-@filtered()
+@takes(_filter)
 async def ls(traces: Traces, wanted: TraceFilter, limit: Limit = 20) -> Output:
     """List turns, newest first."""
     found = await traces.list(wanted, now(), limit)
@@ -116,7 +94,7 @@ async def ls(traces: Traces, wanted: TraceFilter, limit: Limit = 20) -> Output:
 
 @group.command()
 @with_traces
-@filtered()
+@takes(_filter)
 async def tail(
     traces: Traces,
     wanted: TraceFilter,
@@ -233,7 +211,7 @@ async def prune(
 
 @group.command()
 @with_companion
-@filtered("all")
+@takes(_filter, "all")
 async def stats(pet: Companion, wanted: TraceFilter) -> Output:
     """Count turns by day, person, model and surface: errors, times, tokens and cost, also of consolidation.
 
