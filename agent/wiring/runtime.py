@@ -39,8 +39,8 @@ async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime
     enough = ENOUGH if c.models.consolidates else 1
     due = ConsolidationDue(quiet, settings.history_messages, settings.history_budget, enough)
     model = await c.models.consolidating() if c.models.consolidates else None
-    reader = ConsolidationReader(c, model)
-    worker = Worker(c, Consolidation(c, reader, model, c.consolidation_budget, AnswerWriter(c, due)))
+    reader, writer = ConsolidationReader(c), AnswerWriter(c, due)
+    worker = Worker(c, Consolidation(c, reader, model, c.consolidation_budget, writer))
     turn = TurnDependencies(
         parts=c,
         settings=settings,

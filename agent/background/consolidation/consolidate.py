@@ -68,7 +68,7 @@ class Consolidation:
         decisions = list[Decision]()
         most, fault = max(MOST_MESSAGES >> (job.attempts - 1), 1), ""
         for _ in range(2):
-            reading = await self.reader.next(job, most)
+            reading = await self.reader.next(job, most, self.model)
             if reading is None:
                 async with self.parts.database.write() as connection:
                     await self.parts.queue.finish(connection, job)

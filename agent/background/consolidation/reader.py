@@ -77,17 +77,15 @@ _STORED_FROM = WITH_OWNERS.where(memories.c.message_id.in_(bindparam("messages",
 @dataclass(frozen=True)
 class ConsolidationReader:
     parts: "Components"
-    model: ChosenModel | None
-    """The model that consolidates, if one does. Only for it is read what is known."""
     answered_within: timedelta = ANSWERED_WITHIN
     most_behind: int = MOST_BEHIND
     """If more messages are pending, only the newest are read."""
 
-    async def next(self, job: Job, limit: int) -> ConsolidationInput | None:
-        """Return the next input of a job's conversation, with at most `limit` messages. Messages that the job
-        wants read again come first, if the summary covers them. None if there is nothing to do: the summary
-        covers every message that is not being answered, no summary is withheld, and no summary of facts is
-        due."""
+    async def next(self, job: Job, limit: int, model: ChosenModel | None) -> ConsolidationInput | None:
+        """Return the next input of a job's conversation, with at most `limit` messages, and for a `model`
+        with what is known. Messages that the job wants read again come first, if the summary covers them.
+        None if there is nothing to do: the summary covers every message that is not being answered, no
+        summary is withheld, and no summary of facts is due."""
         conversation, place = job.payload["conversation"], Place(tuple(job.payload["place"]))
         owner, now = user_key(job.user_id) if place.private else place.key, self.parts.clock()
         most = max(self.most_behind, MOST_MESSAGES)
@@ -121,9 +119,9 @@ class ConsolidationReader:
             mode=(active and active.mode) or self.parts.settings.mode,
             now=now,
             judged=self.parts.models.judges,
-            narrow=bool(self.model and self.model.fit and self.model.fit.narrow),
+            narrow=bool(model and model.fit and model.fit.narrow),
         )
-        if self.model:
+        if model:
             reading = await self._with_what_is_known(reading, active.updated_at if active else None)
         return reading if lines or earlier or reading.to_summarise else None
 
