@@ -178,7 +178,7 @@ async def sunday(here: World) -> None:
     await here.pressed("Done")
     assert await here.pet.tasks.list(user=ANA_ID) == []
 
-    [code] = re.findall(r"\b\w{5}-\w{5}\b", await here.command("link"))
+    [code] = set(re.findall(r"\b\w{5}-\w{5}\b", await here.command("link")))
     question = await here.on_slack(here.workspace.command("/hachi-link", code, user="UANA", channel="DANA"))
     yes = next(one for one in buttons_of(question["blocks"]) if code in one.get("value", ""))
     await here.on_slack(here.workspace.pressed(yes, user="UANA", channel="DANA"))
@@ -223,7 +223,7 @@ async def thursday(here: World) -> None:
     assert here.shown == '{"error": "sky failed: it does not answer in time"}'
     await here.says("move the clouds", Call("sky_move_clouds", {"town": "Lyon"}), answer("I have asked you."))
     question = here.chat.posted(DM)[-1]
-    assert ('{"town": "Lyon"}' in question.text, here.clouds.read_text()) == (True, "")
+    assert ("town: Lyon" in question.text, here.clouds.read_text()) == (True, "")
     here.server.script(answer("The clouds are there."))
     pressed = [await here.chat.press(question, "Yes") for _ in range(2)]
     assert len({(await here.chat.answered(one)).text for one in pressed}) == 2, "the second comes too late"
