@@ -29,7 +29,6 @@ from agent.services.people import PeopleService
 from agent.services.sessions import SessionService
 from agent.services.tasks import TaskService
 from agent.settings import Settings
-from agent.turn.besides import with_besides
 from agent.turn.context.persona import read_persona
 from agent.turn.extensions import extensions, tools_named
 from agent.turn.mcp_servers.file import read_mcp_file
@@ -180,7 +179,7 @@ class Companion:
         self, text: str, user: str | None, options: TurnOptions, on_event: OnEvent | None = None
     ) -> Reply:
         deps = (await self.runtime()).turn
-        from agent.turn.turn import take_turn
+        from agent.turn.turn import take_turn, with_rights
 
         request = TurnRequest(
             text,
@@ -200,7 +199,7 @@ class Companion:
             request = replace(request, user=None, author=name, unkept=True)
         elif self.settings.memory:
             links, reads = self.components.links, options.get("reads")
-            request = await with_besides(links, request, reads, on=self.settings.read_places)
+            request = await with_rights(links, request, reads, on=self.settings.read_places)
         asked, most = options.get("model"), options.get("max_turns")
         if asked or most:
             changed: dict[str, Any] = {"max_turns": most or deps.settings.max_turns}

@@ -5,7 +5,7 @@ requests the answer's schema where the server enforces it, and gives each tool c
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import AbstractContextManager, aclosing, contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -39,9 +39,10 @@ from agent.models.choice.fallback import (
 from agent.models.failures import NO_ANSWER, refuses_images
 from agent.models.wire.incoming import completed, message_item
 from agent.turn.client.our_calls import states_of
+from agent.turn.client.parameters import model_settings
 from agent.turn.output.answer import ANSWER_SCHEMA, PICTURE_SCHEMA
 from agent.types import Usage
-from agent.types.client import AnswerForm
+from agent.types.client import ClientTurn
 from memory.text import storable
 from prompts import read
 from tools.registry import nested_too_deep
@@ -55,26 +56,14 @@ class TurnModel(Model):
     """The chosen model as one turn uses it."""
 
     def __init__(
-        self,
-        chosen: ChosenModel,
-        max_calls: int,
-        form: AnswerForm | None = None,
-        settings_for: Callable[[ChosenModel], ModelSettings] | None = None,
-        *,
-        as_text: bool = False,
-        pictured: bool = False,
-        may_leave_out: bool = False,
+        self, chosen: ChosenModel, max_calls: int, client: ClientTurn, *, as_text: bool = False
     ) -> None:
-        """With a `form` the answer is that JSON object, in place of the usual one; with `as_text` it is
-        plain text. `settings_for` returns the settings for the second model. The answer to a `pictured`
-        message describes its images. With `may_leave_out` a server that refuses images is asked again
-        without them."""
+        """Expect the answer as the JSON object of the client's form if there is one, with `as_text` as plain
+        text, else in our own form."""
         self._chosen = chosen
-        self._pictured = pictured
-        self._may_leave_out = may_leave_out
+        self._client = client
         self._blinded = False
         """Whether this call is tried without images, because the model has just refused them."""
-        self._settings_for = settings_for
         self._as_text = as_text
         self._failed: tuple[ChosenModel, Exception] | None = None
         """The first model and its last error; None until the second model is asked."""
@@ -83,7 +72,6 @@ class TurnModel(Model):
         self._tries = 0
         """How often the current call was tried."""
         self._max_calls = max_calls
-        self.form = form
         self._ids: set[str] = set()
         self.states: dict[str, str] = {}
         """Provider data to send back with each tool call, by the call's id."""
@@ -215,7 +203,7 @@ class TurnModel(Model):
         """Return whether to ask again without images, because this error may refuse them. From then on the
         model counts as one that sees no images. If it fails without them too, it counts as seeing again."""
         fit = self._chosen.fit
-        if fit is None or not self._may_leave_out:
+        if fit is None or not self._client.pictures_optional:
             return False
         if fit.sees and refuses_images(error):
             self._blinded, fit.sees = True, False
@@ -260,19 +248,19 @@ class TurnModel(Model):
     @property
     def enforced(self) -> bool:
         """Whether the server enforces the JSON form that a client wants."""
+        form = self._client.form
         schema = self._chosen.structured == "schema" and (self._chosen.schema_beside_tools or self._last)
-        return schema and bool(self.form and self.form.schema and self.form.strict)
+        return schema and bool(form and form.schema and form.strict)
 
     def _schema(self, tools: list[Any]) -> AgentOutputSchemaBase | None:
-        as_text = self._as_text and self.form is None
-        fit = self._chosen.fit
+        form, fit = self._client.form, self._chosen.fit
+        as_text = self._as_text and form is None
         offered = tools and not self._chosen.schema_beside_tools and (fit is None or fit.tools)
         if as_text or self._chosen.structured != "schema" or offered:
             return None
-        if self.form is None:
-            schema = PICTURE_SCHEMA if self._pictured else ANSWER_SCHEMA
+        if form is None:
+            schema = PICTURE_SCHEMA if self._client.pictures else ANSWER_SCHEMA
             return schema if self._chosen.bounded else schema.without_bounds
-        form = self.form
         return RequestedSchema(form.name, form.schema, strict=form.strict) if form.schema else None
 
     @property
@@ -282,14 +270,10 @@ class TurnModel(Model):
     def _asked(self, system: str | None, input: Any, settings: ModelSettings, tools: list[Any]) -> "_Asked":
         if self._failed:
             input = [*without_provider_state(input[: self._items_before]), *input[self._items_before :]]
-        if self._failed and self._settings_for:
-            settings = replace(self._settings_for(self._chosen), tool_choice=settings.tool_choice)
-        required = settings.tool_choice not in (
-            None,
-            "auto",
-            "none",
-        )  # a call of a client's tool, which ends the turn
-        if required or not self._last:
+            own = self._chosen.settings.resolve(model_settings(self._client, self._chosen.source))
+            settings = replace(own, tool_choice=settings.tool_choice)
+        # A required call is one of a client's tool, which ends the turn.
+        if settings.tool_choice not in (None, "auto", "none") or not self._last:
             return _Asked(system, input, settings, tools, self._schema(tools))
         # The system message and the tools do not change, so that servers can reuse their prompt cache.
         settings = replace(settings, tool_choice="none" if tools else None, parallel_tool_calls=None)

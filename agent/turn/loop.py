@@ -15,7 +15,6 @@ from agents import (
     FunctionTool,
     InputGuardrail,
     ModelRefusalError,
-    ModelSettings,
     OutputGuardrail,
     RunConfig,
     RunErrorHandlerInput,
@@ -131,40 +130,19 @@ async def run_agent(
     tools = [tool for tool in offered if not narrow or tool.name in NARROW_TOOLS]
     turn.rendered = our_sentences(our_texts(messages), tools)
     ours = ids_of_ours(client.after)
-    theirs = {
-        item["call_id"]: item["name"] for item in said if "name" in item and item["call_id"] not in ours
-    }
-    called = [*(tool.name for tool in client.tools), *theirs.values()]
+    calls = [item for item in said if "name" in item and item["call_id"] not in ours]
+    called = [*(tool.name for tool in client.tools), *(call["name"] for call in calls)]
     names = shown_names(called, {tool.name for tool in tools})
-    agent = _agent(system["content"], tools, client, names)
-    choice = client.tool_choice and names.get(client.tool_choice, client.tool_choice)
-    parameters = partial(model_settings, replace(client, tool_choice=choice))
-
-    def settings_for(model: ChosenModel) -> ModelSettings:
-        return model.settings.resolve(parameters(model.source))
-
-    agent.model_settings = chosen.settings.resolve(parameters(settings))
-    agent.input_guardrails = [one for one in added.guardrails if isinstance(one, InputGuardrail)]
-    agent.output_guardrails = [one for one in added.guardrails if isinstance(one, OutputGuardrail)]
-    pictured = client.pictures > 0
-    model = TurnModel(
-        chosen,
-        settings.max_turns,
-        client.form,
-        settings_for,
-        as_text=narrow,
-        pictured=pictured,
-        may_leave_out=client.pictures_optional,
-    )
+    client = replace(client, tool_choice=names.get(client.tool_choice or "", client.tool_choice))
+    agent = _agent(system["content"], tools, client, names, added)
+    agent.model_settings = chosen.settings.resolve(model_settings(client, settings))
+    model = TurnModel(chosen, settings.max_turns, client, as_text=narrow)
     earlier = [str(item["content"]) for item in said[:-1] if "content" in item]
     run = _Run(turn, [tool.name for tool in agent.tools], on_event, earlier, narrow, model.states)
     config = copy(_CONFIG)
     config.model = model
     arguments: dict[str, Any] = {
-        "input": [
-            item | {"name": names[item["name"]]} if "name" in item and item["call_id"] in theirs else item
-            for item in said
-        ],
+        "input": [item | {"name": names[item["name"]]} if item in calls else item for item in said],
         "context": run,
         "max_turns": settings.max_turns,
         "run_config": config,
@@ -178,9 +156,13 @@ async def run_agent(
         if fault := refused_parameter(error, client.sampling) or model_error(error, settings, brought):
             raise fault from error
         raise
+    return _agent_result(answer, run, client, model)
+
+
+def _agent_result(answer: Answer, run: _Run, client: ClientTurn, model: TurnModel) -> AgentResult:
     most = client.sampling.max_tokens
     return AgentResult(
-        answer=answer if pictured and model.sees else replace(answer, seen=""),
+        answer=answer if client.pictures and model.sees else replace(answer, seen=""),
         model=model.name,
         tools=tuple(run.called),
         calls=model.calls,
@@ -192,18 +174,18 @@ async def run_agent(
 
 
 def _agent(
-    system: str,
-    tools: Sequence[Tool],
-    client: ClientTurn,
-    names: Mapping[str, str],
+    system: str, tools: Sequence[Tool], client: ClientTurn, names: Mapping[str, str], added: Extensions
 ) -> "Agent[_Run]":
-    """Return the agent with our tools and the client's, which it sees under these `names`."""
+    """Return the agent with our tools and the client's, which it sees under these `names`, and with the
+    guardrails."""
     ours = () if client.tool_choice == "required" else tools  # a call of ours does not satisfy it
     theirs = [_clients_tool(tool, names[tool.name]) for tool in client.tools]
     agent = copy(_AGENT)
     agent.instructions = system
     agent.tools = [*map(_our_tool, ours), *theirs]
     agent.tool_use_behavior = {"stop_at_tool_names": [tool.name for tool in theirs]}
+    agent.input_guardrails = [one for one in added.guardrails if isinstance(one, InputGuardrail)]
+    agent.output_guardrails = [one for one in added.guardrails if isinstance(one, OutputGuardrail)]
     return agent
 
 

@@ -1,5 +1,6 @@
 """START HERE: the steps of one turn. First `Companion` waits for a running erasure, makes a person who wants
-nothing stored anonymous, and chooses the model. Then `take_turn` below takes these steps in this order.
+nothing stored anonymous, adds what the person may read elsewhere (`with_rights`), and chooses the model. Then
+`take_turn` below takes these steps in this order.
 
 1. Receive: store the message in the transcript. For an anonymous person nothing is stored, here or later.
 2. Build the context: what the model will see (`context/`).
@@ -15,20 +16,21 @@ Two words recur: *shown* memories are in the prompt, and *found* ones are result
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from agent.errors import ModelRejected, ModelUnavailable
+from agent.errors import BadInput, ModelRejected, ModelUnavailable
 from agent.models.choice.choose import ChosenModel
 from agent.models.wire.errors import too_long_in
 from agent.settings import Settings
 from agent.tracing.recorder import TraceRecording
 from agent.turn.client.history import compare, follow, with_continued_conversation, with_stored_question
 from agent.turn.client.links import without_their_links
-from agent.turn.client.our_calls import for_model, with_ours
+from agent.turn.client.our_calls import with_stored_calls
 from agent.turn.client.parameters import checked
 from agent.turn.commit import AnswerStore, Stored, message_of
 from agent.turn.context.gather import BuiltContext, ContextServices, build_context
@@ -38,19 +40,21 @@ from agent.turn.forget_requests import ForgetRequests
 from agent.turn.loop import NARROW_TOOLS, AgentResult, run_agent, with_end
 from agent.turn.output.reply_stream import OnEvent
 from agent.types import MemoryDecided, ReceivedMessage, Reply, StreamEvent, TextWritten, TurnRequest
-from agent.types.client import ITEMS, OTHER_MEMORY, ClientTurn
-from agent.types.options import Ending
+from agent.types.client import OTHER_MEMORY, ClientTurn
+from agent.types.options import Ending, Reads
+from memory.people.links import Links
 from memory.process.breaker import calls_for
 from memory.process.spans import note
 from memory.records import Decision, ForgetCandidate
 from memory.sql.jobs.deliveries import note_origins
 from memory.sql.jobs.job import Job
-from memory.sql.messages.client_calls import stored_calls
 from tools.context import TurnContext
 from tools.registry import TOOLS
 
 if TYPE_CHECKING:
     from agent.wiring.components import Components
+
+log = logging.getLogger("hachi.turn")
 
 
 class Worker(Protocol):
@@ -136,11 +140,11 @@ async def _answer(
     built = await build_context(deps.context, received, narrow=narrow)
     if narrow:
         note(narrow=True)
-    if others := (received.request.client or ClientTurn()).memory_tools:
+    client = received.request.client or ClientTurn()
+    if others := client.memory_tools:
         note(other_memory=others)
         deps.context.parts.figures.count(received.request.user or "", {OTHER_MEMORY: 1})
     tools = _tool_context(deps, received, built)
-    client = received.request.client or ClientTurn()
     messages, result = await _run(deps, built, tools, client, on_event)
     exchange = [str(one["content"]) for one in messages[-3:-1] if one.get("role") in ("user", "assistant")]
     forget = await deps.forget_requests.candidates(result.answer.forget, received, exchange)
@@ -245,6 +249,29 @@ def _nobody(_: StreamEvent) -> None:
     """Ignore the event: nobody listens."""
 
 
+async def with_rights(links: Links, request: TurnRequest, reads: Reads | None, *, on: bool) -> TurnRequest:
+    """Add to what an account may read in private: what its linked accounts may read, and the places where the
+    person wrote and, as the platform or program says, can still read (`reads`). This takes one statement.
+    Raises BadInput if `reads` is passed where it may not be used, or the operator's setting is not `on`."""
+    given = bool(reads) and not callable(reads)
+    if given and not on:
+        raise BadInput("reads: set HACHI_READ_PLACES=true to read other places in private")
+    if given and not request.place.private:
+        raise BadInput("reads: other places are read only in private; leave out `reads` or `place`")
+    if request.user is None or not request.place.private:
+        return request
+    if not (on and reads):
+        accounts = await links.audience(request.user, request.place)
+        return replace(request, linked=accounts.besides)
+    linked, wrote = await links.with_places(request.user)
+    try:
+        may = await reads(wrote) if callable(reads) else {one: str(one) for one in wrote if one in reads}
+    except Exception as error:
+        log.warning("no place is read in private, since the platform does not say which: %s", error)
+        may = {}
+    return replace(request, linked=linked, reads={one.key: may[one] for one in wrote if one in may})
+
+
 async def receive(deps: TurnDependencies, request: TurnRequest) -> ReceivedMessage:
     """Store the message, unless the transcript has it already, and apply the changes in the client's history.
     Nothing is stored in an anonymous turn; without memory every turn is anonymous."""
@@ -269,23 +296,7 @@ async def receive(deps: TurnDependencies, request: TurnRequest) -> ReceivedMessa
             await deps.parts.transcript.append(connection, message, **about)
         await note_origins(connection, id, request.origins)
     received = ReceivedMessage(request, id, sent.history, sent.continues)
-    return await _with_our_calls(deps, received) if sent.question else received
-
-
-async def _with_our_calls(deps: TurnDependencies, received: ReceivedMessage) -> ReceivedMessage:
-    """If the client sends results of its tools, add the calls of our tools from the turns that asked for
-    those results."""
-    client = received.request.client
-    if (
-        client is None
-        or not client.after
-        or (kept := await stored_calls(deps.parts.database, str(received.id))) is None
-    ):
-        return received
-    after = with_ours(client.after, ITEMS.validate_python(kept.items))
-    after = for_model(after, deps.model.name)
-    request = replace(received.request, client=replace(client, after=after))
-    return replace(received, request=request, sources=kept.sources)
+    return await with_stored_calls(deps.parts.database, received, deps.model.name)
 
 
 def _tool_context(deps: TurnDependencies, received: ReceivedMessage, built: BuiltContext) -> TurnContext:

@@ -10,20 +10,36 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from agent.types.client import CallItem, Item, ResultItem
+from agent.types import ReceivedMessage
+from agent.types.client import ITEMS, CallItem, Item, ResultItem
+from memory.sql.engine import Database
+from memory.sql.messages.client_calls import stored_calls
 
 MOST_CHARACTERS = 60_000
 """Characters of our newest results that are sent again; a client may call tools many times."""
+
+
+async def with_stored_calls(database: Database, received: ReceivedMessage, model: str) -> ReceivedMessage:
+    """If the client sends results of its tools, add the calls of our tools from the turns that asked for
+    those results, as the `model` sees them."""
+    client = received.request.client
+    if client is None or not client.after or (kept := await stored_calls(database, str(received.id))) is None:
+        return received
+    after = for_model(with_ours(client.after, ITEMS.validate_python(kept.items)), model)
+    request = replace(received.request, client=replace(client, after=after))
+    return replace(received, request=request, sources=kept.sources)
 
 
 def states_of(output: Sequence[Any], model: str) -> dict[str, str]:
     """Return for each call in a model's answer, by its id, the provider data to send back with it."""
     states, before = dict[str, str](), list[Any]()
     for item in output:
+        if item.type not in ("reasoning", "function_call"):
+            continue
         raw = item.model_dump(exclude_none=True, warnings=False)
         if item.type == "reasoning":
             before.append(raw)
-        elif item.type == "function_call":
+        else:
             call = {name: raw[name] for name in ("id", "provider_data") if name in raw}
             if before or "provider_data" in call:
                 states[item.call_id] = json.dumps({"model": model, "before": before, "call": call})
