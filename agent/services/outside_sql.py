@@ -55,7 +55,12 @@ class ErasureOutsideSql:
         rows.counts.update({"log lines": logged, "typed lines": typed, "traces": traces})
         if await self.parts.traces.count(TraceFilter(user=user, kinds=frozenset())):
             raise StoreUnavailable(f"traces of {user} came in while it ran; run it again")
-        self._clear_caches(rows)
+        self.parts.transcript.clear_caches()
+        self.parts.store.forget_aliases()
+        self.parts.figures.forget(user)
+        _clear_bounded_caches()
+        if clear := getattr(self.parts.embedder, "clear", None):
+            clear()
 
     async def rewrite(self) -> None:
         await self.parts.traces.database.vacuum()
@@ -63,14 +68,6 @@ class ErasureOutsideSql:
     def out_of_reach(self) -> Sequence[str]:
         """List, for the receipt, where else the person's data may remain."""
         return out_of_reach(self.parts.settings)
-
-    def _clear_caches(self, found: ErasureProgress) -> None:
-        self.parts.transcript.clear_caches()
-        self.parts.store.forget_aliases()
-        self.parts.figures.forget(found.user)
-        _clear_bounded_caches()
-        if clear := getattr(self.parts.embedder, "clear", None):
-            clear()
 
 
 def out_of_reach(settings: Settings) -> tuple[str, ...]:

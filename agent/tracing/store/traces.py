@@ -60,11 +60,6 @@ class Traces:
         self._made_by: dict[str, Mapping[str, Any]] = {}
         """The stored values of `made_by` that this process knows, by key."""
 
-    @property
-    def where(self) -> str:
-        """Return the name of the database, for messages."""
-        return self.database.where
-
     async def write(
         self,
         written: Sequence[StoredTrace],
