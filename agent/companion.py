@@ -40,7 +40,6 @@ from agent.types.options import Clock, OpenOptions, TurnOptions
 from agent.wiring.components import Components, open_components
 from agent.wiring.runtime import Runtime, open_runtime
 from memory.errors import MemoryFault
-from memory.process.breaker import utc_now
 
 if TYPE_CHECKING:
     from agent.background.consolidation.learn_imported import Learning, LearningCost, LearningResult
@@ -107,15 +106,7 @@ class Companion:
         )
         async with AsyncExitStack() as closing:
             closing.push_async_callback(added.close)
-            components = await open_components(
-                closing,
-                settings,
-                options.get("clock", utc_now),
-                options.get("model"),
-                options.get("consolidation_model", options.get("upkeep_model")),
-                options.get("surface", "python"),
-                added,
-            )
+            components = await open_components(closing, settings, options, added)
             pet = cls(components)
             closing.push_async_callback(pet._stop)
             if options.get("periodic_jobs", options.get("upkeep", True)):

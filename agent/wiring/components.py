@@ -4,7 +4,6 @@ import logging
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from agent.background.consolidation.budget import ConsolidationBudget
 from agent.models.choice.providers import base_url_of
@@ -17,7 +16,7 @@ from agent.tracing.setup import open_recorder
 from agent.tracing.store.traces import Traces
 from agent.turn.extensions import Extensions
 from agent.turn.forget_requests import ForgetRequests
-from agent.types.options import Clock
+from agent.types.options import Clock, OpenOptions
 from agent.wiring.home import open_database
 from memory.documents.library import DocumentLibrary
 from memory.errors import StoreUnavailable
@@ -33,16 +32,13 @@ from memory.index.server.index import ServerIndex
 from memory.people.check_ins import CheckIns
 from memory.people.places import Places
 from memory.people.tasks import Tasks
-from memory.process.breaker import Breaker
+from memory.process.breaker import Breaker, utc_now
 from memory.search.recall import Recall
 from memory.sql.engine import Database
 from memory.sql.jobs.deliveries import Deliveries
 from memory.sql.jobs.queue import JobQueue
 from memory.sql.keys import Keys
 from memory.sql.messages.summaries import ConversationSummaries
-
-if TYPE_CHECKING:
-    from agents.models.interface import Model
 
 log = logging.getLogger("hachi")
 
@@ -119,16 +115,11 @@ class Components(ListParts):
 
 
 async def open_components(
-    closing: AsyncExitStack,
-    settings: Settings,
-    clock: Clock,
-    model: "Model | None",
-    consolidation_model: "Model | None",
-    surface: str,
-    added: Extensions,
+    closing: AsyncExitStack, settings: Settings, options: OpenOptions, added: Extensions
 ) -> Components:
     """Open the components; `closing` closes them. There are no async generators here: if the companion is not
     closed, the event loop would finalise them in the wrong order."""
+    clock = options.get("clock", utc_now)
     breakers = {name: Breaker(name, clock, failures) for name, failures in GUARDED.items()}
     database = await open_database(closing, settings)
     embedder = open_embedder(
@@ -140,13 +131,14 @@ async def open_components(
     closing.push_async_callback(embedder.close)
     models = Models(
         settings,
-        model,
-        consolidation_model,
+        options.get("model"),
+        options.get("consolidation_model", options.get("upkeep_model")),
         breakers["model"],
         breakers["consolidation model"],
         breakers["fallback model"],
     )
     closing.push_async_callback(models.close)
+    surface = options.get("surface", "python")
     components = Components(settings, clock, database, embedder, breakers, models, surface, added)
     closing.push_async_callback(components.sync.stop)
     closing.push_async_callback(_note_uses, components)
