@@ -129,14 +129,8 @@ async def open_components(
         breaker=breakers["embedder"],
     )
     closing.push_async_callback(embedder.close)
-    models = Models(
-        settings,
-        options.get("model"),
-        options.get("consolidation_model", options.get("upkeep_model")),
-        breakers["model"],
-        breakers["consolidation model"],
-        breakers["fallback model"],
-    )
+    consolidating = options.get("consolidation_model", options.get("upkeep_model"))
+    models = Models(settings, options.get("model"), consolidating, breakers)
     closing.push_async_callback(models.close)
     surface = options.get("surface", "python")
     components = Components(settings, clock, database, embedder, breakers, models, surface, added)

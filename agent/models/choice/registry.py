@@ -2,7 +2,7 @@
 
 import asyncio
 import importlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -33,9 +33,8 @@ class Models:
     brought: "Model | None"
     """Replaces the model that the settings name."""
     brought_for_consolidation: "Model | None"
-    breaker: Breaker
-    consolidation_breaker: Breaker
-    fallback_breaker: Breaker
+    breakers: Mapping[str, Breaker]
+    """By the name of what they guard."""
     _answering: "ChosenModel | None" = None
     _consolidating: "ChosenModel | None" = None
 
@@ -67,8 +66,8 @@ class Models:
         from agent.models.choice.choose import brought_model, choose_model
 
         if self.brought is not None:
-            return self._with_fallback(brought_model(self.brought, self.breaker, self.settings))
-        return self._with_fallback(choose_model(self.settings, self.breaker))
+            return self._with_fallback(brought_model(self.brought, self.breakers["model"], self.settings))
+        return self._with_fallback(choose_model(self.settings, self.breakers["model"]))
 
     def _with_fallback(self, first: "ChosenModel", *, consolidates: bool = False) -> "ChosenModel":
         """Return the model with the settings' second one as its fallback. Raises SettingsError."""
@@ -78,7 +77,7 @@ class Models:
         if settings is None:
             return first
         neighbour = self._answering and self._answering.fallback
-        second = choose_model(settings, self.fallback_breaker, neighbour, consolidates=consolidates)
+        second = choose_model(settings, self.breakers["fallback model"], neighbour, consolidates=consolidates)
         if second.name == first.name:  # so that the trace distinguishes them
             where = urlsplit(base_url_of(settings) or "").netloc.rpartition("@")[2]
             second = replace(second, name=f"{second.name}@{where or 'openai'}")
@@ -105,7 +104,7 @@ class Models:
         served_here = settings.model_file or self.settings.model_file
         if self.brought is not None or settings.offline or served_here or not model.strip():
             raise BadInput(f"model: {model!r} cannot be named, since the settings name no server of models")
-        return self._with_fallback(choose_model(settings, self.breaker, answering))
+        return self._with_fallback(choose_model(settings, self.breakers["model"], answering))
 
     async def consolidating(self) -> "ChosenModel":
         """Return the model that consolidates: the answering one unless another is named. It
@@ -116,9 +115,11 @@ class Models:
         if self._consolidating is None:
             brought, settings = self.brought_for_consolidation or self.brought, self.consolidation_settings
             first = (
-                brought_model(brought, self.consolidation_breaker, settings)
+                brought_model(brought, self.breakers["consolidation model"], settings)
                 if brought
-                else choose_model(settings, self.consolidation_breaker, answering, consolidates=True)
+                else choose_model(
+                    settings, self.breakers["consolidation model"], answering, consolidates=True
+                )
             )
             self._consolidating = self._with_fallback(first, consolidates=True)
             await _ask_about(first, settings)
