@@ -102,7 +102,7 @@ def kill_at(server: Any, call: int, *, done: bool) -> None:
 @on_both
 @pytest.mark.parametrize("done", [True, False])
 async def test_two_fill_it_at_once_and_one_is_killed_at_any_moment(process: Opener, done: bool) -> None:
-    for call in range(9):
+    for call in range(7):
         one, other = await process(), await process()
         await live(one, days=1)
         await end_claims(one)

@@ -83,9 +83,13 @@ async def test_what_was_written_while_the_bot_was_not_there_is_caught_up(
 
 
 async def test_what_was_written_without_a_connection_is_caught_up_once_there_is_one(
-    bot: Any, slack: SlackServer, server: ScriptedServer, pet: Any, clock: Any, monkeypatch: Any
+    go_online: Any, slack: SlackServer, server: ScriptedServer, pet: Any, clock: Any, monkeypatch: Any
 ) -> None:
     deliveries = pet.conversations.deliveries
+    monkeypatch.setattr(
+        "agent.surfaces.bots.slack.bot.PING_SECONDS", 1.0
+    )  # the SDK waits for it to connect again
+    bot = await go_online()
     monkeypatch.setattr(platform_jobs, "LOOK_SECONDS", 0.01)
     monkeypatch.setattr(platform_jobs, "NOTED_EVERY", timedelta())
     slack.epoch = int(clock().timestamp())
