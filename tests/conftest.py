@@ -9,6 +9,7 @@ import os
 import shutil
 import sqlite3
 import sys
+import tempfile
 import traceback
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -23,6 +24,7 @@ from xdist import is_xdist_controller, is_xdist_worker
 from hachi.pytest_plugin import hachi_clock, hachi_companion, hachi_model
 
 if TYPE_CHECKING:
+    from postgresql_server import Server
     from scripted_server import ScriptedServer
     from sqlalchemy import Engine
 
@@ -233,6 +235,18 @@ async def server() -> AsyncIterator[ScriptedServer]:
 
     async with ScriptedServer.running() as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[Server]:
+    """The only PostgreSQL server of this process; to start one takes two seconds. Not in pytest's own folder:
+    for root it runs as another user, whom pytest keeps out of there."""
+    from postgresql_server import Server
+
+    with tempfile.TemporaryDirectory(prefix="hachi-postgresql-") as folder:
+        started = Server(Path(folder) / "data")
+        yield started
+        started.stop()
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -272,15 +271,6 @@ def bundled() -> BundledEmbedder:
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[Server]:
-    """Not in pytest's own folder: for root it runs as another user, whom pytest keeps out of there."""
-    with tempfile.TemporaryDirectory(prefix="hachi-postgresql-") as folder:
-        started = Server(Path(folder) / "data")
-        yield started
-        started.stop()
-
-
-@pytest.fixture(scope="session")
 def template_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("sqlite")
 
@@ -321,9 +311,9 @@ async def database_url(
     if on_database == "sqlite":
         yield sqlite_url
         return
-    server: Server = request.getfixturevalue("server")
-    yield await server.shared()
-    await server.empty_shared()
+    postgresql: Server = request.getfixturevalue("postgresql")
+    yield await postgresql.shared()
+    await postgresql.empty_shared()
 
 
 @pytest.fixture

@@ -22,9 +22,6 @@ from memory.people import check_ins
 from memory.people.check_ins import MOST_PLANNED, TOO_LATE
 from memory.process.spans import new_id
 from memory.records import Message
-from tests.memory.conftest import server as postgresql
-
-__all__ = ["postgresql"]
 
 ANA = "discord:1"
 EXAM = "My exam in botany is on Monday"

@@ -11,10 +11,7 @@ from agent.turn.mcp_servers import transport
 from hachi import Companion, ModelUnavailable
 from hachi.testing import AnsweringModel, tool_call
 from memory.sql.jobs.job import CALL
-from tests.memory.conftest import server as postgresql
 from tools.proposed_call import ProposedCall
-
-__all__ = ["postgresql"]
 
 ANA = "discord:1"
 MOVED = {"message": "The clouds are in Lyon.", "memories": []}

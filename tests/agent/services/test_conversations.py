@@ -11,9 +11,6 @@ from agents.testing import ScriptedModel, assistant_message
 from agent.errors import BadInput
 from agent.services.transfer.store_messages import MESSAGES_AT_ONCE
 from hachi import Companion
-from tests.memory.conftest import server as postgresql
-
-__all__ = ["postgresql"]
 
 OpenPet = Callable[..., Awaitable[Companion]]
 Rows = Callable[..., list[dict[str, Any]]]

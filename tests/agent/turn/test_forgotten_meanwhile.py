@@ -14,9 +14,6 @@ from hachi.testing import AnsweringModel
 from memory.audience import GLOBAL
 from memory.forgetting.cleanup import expire
 from memory.sql.tables import memories
-from tests.memory.conftest import server as postgresql
-
-__all__ = ["postgresql"]
 
 Forget = Callable[[Companion], Awaitable[Any]]
 

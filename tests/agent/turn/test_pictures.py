@@ -13,9 +13,6 @@ from agent.models.wire.out import NOT_SHOWN
 from agent.replay.replay import ReplayOptions, replay
 from agent.types.client import ClientTurn, MessageItem
 from hachi import Companion
-from tests.memory.conftest import server as postgresql
-
-__all__ = ["postgresql"]
 
 CAT = "data:image/jpeg;base64," + "QUJD" * 50
 SEEN = "Mitzi, a grey cat, asleep on a red sofa"

@@ -12,9 +12,6 @@ from agent.errors import BadInput
 from hachi import Companion, Place
 from hachi.testing import AnsweringModel, tool_call
 from memory.people import links
-from tests.memory.conftest import server as postgresql
-
-__all__ = ["postgresql"]
 
 OpenPet = Callable[..., Awaitable[Companion]]
 

@@ -34,10 +34,10 @@ async def old(on_database: str, tmp_path: Path, request: pytest.FixtureRequest) 
     """The home as it was made."""
     url = None
     if on_database == "postgresql":
-        server = request.getfixturevalue("server")
-        url = await server.new(migrated=False)
+        postgresql = request.getfixturevalue("postgresql")
+        url = await postgresql.new(migrated=False)
         statements = gzip.decompress((FOLDER / "postgresql.sql.gz").read_bytes()).decode()
-        await server.run(statements, database=url.split("?")[0].rpartition("/")[2])
+        await postgresql.run(statements, database=url.split("?")[0].rpartition("/")[2])
     else:
         (tmp_path / "hachi.db").write_bytes(gzip.decompress((FOLDER / "hachi.db.gz").read_bytes()))
     return Settings.load(home=tmp_path, embedder="bundled", database_url=url, forget_undo_minutes=10_080)

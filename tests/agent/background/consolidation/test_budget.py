@@ -12,10 +12,6 @@ from hachi import Companion, Settings
 from hachi.testing import AnsweringModel
 from memory.sql.engine import Database
 from memory.sql.tables import figures
-from tests.memory.conftest import server as postgresql
-
-__all__ = ["postgresql"]
-
 
 MIDNIGHT = datetime(2026, 11, 22, tzinfo=UTC)
 

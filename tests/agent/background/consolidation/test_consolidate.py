@@ -25,9 +25,6 @@ from memory.audience import PRIVATE, Place, user_key
 from memory.forgetting.hiding import reword
 from memory.sql.messages.summaries import CONSOLIDATE
 from memory.sql.tables import work
-from tests.memory.conftest import server as postgresql
-
-__all__ = ["postgresql"]
 
 Rows = Callable[..., list[dict[str, Any]]]
 

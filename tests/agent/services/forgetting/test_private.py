@@ -14,9 +14,6 @@ from hachi.testing import AnsweringModel
 from memory.audience import PRIVATE
 from memory.facts.candidate import Provenance
 from memory.sql.tables import active_conversations
-from tests.memory.conftest import server as postgresql
-
-__all__ = ["postgresql"]
 
 OpenPet = Callable[..., Awaitable[Companion]]
 

@@ -17,9 +17,6 @@ from hachi import Companion
 from memory.errors import StoreUnavailable
 from memory.sql.engine import Database
 from memory.sql.tables import memories, messages, users
-from tests.memory.conftest import server as postgresql
-
-__all__ = ["postgresql"]
 
 OpenPet = Callable[..., Awaitable[Companion]]
 ACME = "acme/general"

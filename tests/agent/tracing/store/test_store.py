@@ -19,9 +19,6 @@ from memory.process.identity import this_process
 from memory.process.spans import Recording, Span
 from memory.sql.engine import Database
 from memory.sql.hidden import begin, hide, show
-from tests.memory.conftest import server as postgresql
-
-__all__ = ["postgresql"]
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 EVERY = TraceFilter(kinds=frozenset())

@@ -11,11 +11,8 @@ from agent.errors import ModelError
 from agent.types.budget import Budget
 from agent.types.client import CallItem, ClientTool, ClientTurn, Item, MessageItem, ResultItem
 from hachi import Companion
-from tests.memory.conftest import server as postgresql
 
 U, A = partial(MessageItem, "user"), partial(MessageItem, "assistant")
-
-__all__ = ["postgresql"]
 
 Rows = Callable[..., list[dict[str, Any]]]
 

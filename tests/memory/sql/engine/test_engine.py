@@ -16,6 +16,7 @@ import pytest
 import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from postgresql_server import Server
 
 from memory.errors import StoreUnavailable
 from memory.sql.engine import Database, connecting, migrate
@@ -23,7 +24,6 @@ from memory.sql.engine import database as module
 from memory.sql.engine.errors import Overtaken
 from memory.sql.engine.migrate import FIRST, HEAD, MIGRATIONS
 from memory.sql.tables import figures, metadata, speakers, users
-from tests.memory.conftest import Server
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -41,9 +41,9 @@ ENDED = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname LI
 
 
 @pytest.fixture
-async def on_server(server: Server, tmp_path: Path) -> AsyncIterator[Database]:
+async def on_server(postgresql: Server, tmp_path: Path) -> AsyncIterator[Database]:
     """A database of one's own on the server."""
-    database = await Database.open(await server.new(), tmp_path)
+    database = await Database.open(await postgresql.new(), tmp_path)
     yield database
     await database.close()
 
@@ -147,9 +147,9 @@ async def test_the_migrated_tables_are_those_the_code_describes(database: Databa
 
 
 async def test_a_database_without_a_table_index_or_trigger_of_this_version_is_refused(
-    tmp_path: Path, server: Server
+    tmp_path: Path, postgresql: Server
 ) -> None:
-    for url in (None, await server.new()):
+    for url in (None, await postgresql.new()):
         database = await Database.open(url, tmp_path)
         changes = [
             "DROP TABLE figures",
@@ -171,14 +171,16 @@ async def test_a_database_without_a_table_index_or_trigger_of_this_version_is_re
         assert line.endswith("restore a backup, or begin with another home")
 
 
-async def test_another_programs_database_is_refused_and_left_as_it_is(tmp_path: Path, server: Server) -> None:
+async def test_another_programs_database_is_refused_and_left_as_it_is(
+    tmp_path: Path, postgresql: Server
+) -> None:
     made = [f"CREATE TABLE {name} (id text)" for name in ("messages", "users", "memories")]
     made += [
         "CREATE TABLE alembic_version (version_num text)",
         f"INSERT INTO alembic_version VALUES ('{HEAD}')",
     ]
     for statements in (made[:1], made):
-        file, url = tmp_path / f"{len(statements)}.db", await server.new(migrated=False)
+        file, url = tmp_path / f"{len(statements)}.db", await postgresql.new(migrated=False)
         with closing(sqlite3.connect(file)) as shop, shop:
             for statement in statements:
                 shop.execute(statement)
@@ -196,8 +198,10 @@ async def test_another_programs_database_is_refused_and_left_as_it_is(tmp_path: 
         assert file.with_name(f"{file.name}-wal") not in tmp_path.iterdir()  # noqa: ASYNC240 - of a test
 
 
-async def test_postgresql_without_tables_names_the_command_for_them(server: Server, tmp_path: Path) -> None:
-    url = await server.new(migrated=False)
+async def test_postgresql_without_tables_names_the_command_for_them(
+    postgresql: Server, tmp_path: Path
+) -> None:
+    url = await postgresql.new(migrated=False)
     assert (await fault(url, tmp_path)).endswith("are missing or old: run `hachi migrate`")
     two = [Database.connect(url, tmp_path) for _ in range(2)]
     assert sorted(await asyncio.gather(*(one.migrate() for one in two))) == [False, True]
@@ -206,9 +210,11 @@ async def test_postgresql_without_tables_names_the_command_for_them(server: Serv
     await (await Database.open(url, tmp_path)).close()
 
 
-async def test_a_mute_server_is_left(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_mute_server_is_left(
+    postgresql: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(connecting, "ANSWER_SECONDS", 0.05)
-    database = Database.connect(await server.shared(), tmp_path)
+    database = Database.connect(await postgresql.shared(), tmp_path)
     with pytest.raises(StoreUnavailable, match="does not answer"):
         async with database.write() as connection:
             await connection.execute(sa.text("SELECT pg_sleep(20)"))
@@ -285,11 +291,11 @@ async def test_a_url_that_leads_nowhere_is_told_but_no_password(url: str, told: 
     assert "geheim" not in line
 
 
-async def test_a_refused_password_is_told_without_showing_it(server: Server, tmp_path: Path) -> None:
-    (server.folder / "pg_hba.conf").write_text("local all careful scram-sha-256\nlocal all all trust\n")
-    await server.run("CREATE ROLE careful SUPERUSER LOGIN PASSWORD 'geheim'", "SELECT pg_reload_conf()")
+async def test_a_refused_password_is_told_without_showing_it(postgresql: Server, tmp_path: Path) -> None:
+    (postgresql.folder / "pg_hba.conf").write_text("local all careful scram-sha-256\nlocal all all trust\n")
+    await postgresql.run("CREATE ROLE careful SUPERUSER LOGIN PASSWORD 'geheim'", "SELECT pg_reload_conf()")
     await asyncio.sleep(0.1)  # the server reads it a moment later
-    url = (await server.new()).replace("//postgres:", "//careful:geheim")
+    url = (await postgresql.new()).replace("//postgres:", "//careful:geheim")
     line = await fault(url.replace("geheim", "falsch"), tmp_path)
     assert line.endswith("the server refused the password in DATABASE_URL")
     assert "falsch" not in line
@@ -306,12 +312,14 @@ async def test_without_its_driver_the_extra_is_named(monkeypatch: pytest.MonkeyP
     )
 
 
-async def test_a_server_that_goes_away_is_told_and_found_again(on_server: Database, server: Server) -> None:
+async def test_a_server_that_goes_away_is_told_and_found_again(
+    on_server: Database, postgresql: Server
+) -> None:
     await add_user(on_server, "anna")
 
     async def read_while_it_goes_away() -> None:
         async with on_server.read() as connection:
-            await server.run(ENDED)
+            await postgresql.run(ENDED)
             await connection.execute(sa.text("SELECT 1"))
 
     with pytest.raises(StoreUnavailable):
@@ -321,7 +329,7 @@ async def test_a_server_that_goes_away_is_told_and_found_again(on_server: Databa
         idle: Any = (await connection.get_raw_connection()).driver_connection
         closed = asyncio.Event()
         idle.add_termination_listener(lambda _: closed.set())
-    await server.run(ENDED)
+    await postgresql.run(ENDED)
     await closed.wait()
     assert await names(on_server) == ["anna"]
 
@@ -352,10 +360,10 @@ async def test_more_at_once_than_there_are_connections_is_told(on_server: Databa
 
 
 async def test_whoever_finds_the_server_full_waits_for_a_connection_of_this_process(
-    server: Server, tmp_path: Path, several_connections: None
+    postgresql: Server, tmp_path: Path, several_connections: None
 ) -> None:
-    await server.run("CREATE ROLE few LOGIN CONNECTION LIMIT 3", "CREATE DATABASE test_few OWNER few")
-    url = server.url("test_few").replace("//postgres:", "//few:")
+    await postgresql.run("CREATE ROLE few LOGIN CONNECTION LIMIT 3", "CREATE DATABASE test_few OWNER few")
+    url = postgresql.url("test_few").replace("//postgres:", "//few:")
     database = Database.connect(url, tmp_path)
     await database.migrate()
 
@@ -377,17 +385,17 @@ async def test_whoever_finds_the_server_full_waits_for_a_connection_of_this_proc
     await other.close()
 
 
-async def test_the_url_says_how_many_connections_a_process_takes(server: Server, tmp_path: Path) -> None:
-    database = await Database.open(f"{await server.shared()}&pool_size=2", tmp_path)
+async def test_the_url_says_how_many_connections_a_process_takes(postgresql: Server, tmp_path: Path) -> None:
+    database = await Database.open(f"{await postgresql.shared()}&pool_size=2", tmp_path)
     assert database.engine.pool.size() == 2  # type: ignore[attr-defined]
     await database.close()
 
 
 async def test_statements_see_what_is_committed_whatever_the_server_defaults_to(
-    server: Server, tmp_path: Path
+    postgresql: Server, tmp_path: Path
 ) -> None:
-    url = await server.new()
-    await server.run(
+    url = await postgresql.new()
+    await postgresql.run(
         f"ALTER DATABASE {sa.make_url(url).database} SET default_transaction_isolation = serializable"
     )
     database = await Database.open(url, tmp_path)
