@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import os
 import shutil
 import sqlite3
@@ -16,6 +17,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, closing, suppress
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -132,6 +134,24 @@ def _statements_compiled_once() -> Iterator[None]:
         for dialect in (LoopSQLite, PGDialect_asyncpg):
             patch.setattr(dialect, "__hash__", lambda self: hash(type(self)))
             patch.setattr(dialect, "__eq__", lambda self, other: type(self) is type(other))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _documents_parsed_here() -> Iterator[None]:
+    """Parse documents in this process: to start one takes 0.2 s. The tests of such processes start them."""
+    from memory.documents import parsing
+    from memory.documents.formats import child
+
+    async def start() -> Any:
+        return SimpleNamespace(kill=lambda: None, wait=lambda: asyncio.sleep(0))
+
+    async def ask(_: Any, name: str, data: bytes, answers: list[Any]) -> None:
+        answers += [json.loads(line) for line in child._answers(name, data)]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parsing, "_start", start)
+        patch.setattr(parsing, "_ask", ask)
         yield
 
 

@@ -12,8 +12,15 @@ from memory.documents.formats import child
 from memory.documents.formats.blocks import UnreadableDocument
 from memory.documents.parsing import DocumentParser, Parse
 
+START, ASK = parsing._start, parsing._ask
 TEA = b"# Tea\n\nSencha is steeped for two minutes."
 ENDLESS = b"<!-- " * 200_000
+
+
+@pytest.fixture(autouse=True)
+def in_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parsing, "_start", START)
+    monkeypatch.setattr(parsing, "_ask", ASK)
 
 
 @pytest.fixture
