@@ -1,4 +1,4 @@
-"""Measure the thresholds of an embedder, for `KNOWN` in memory/index/embedders/thresholds.py.
+"""Measure the thresholds of an embedder, for `THRESHOLDS` in memory/index/embedders/__init__.py.
 
     python benchmarks/calibrate.py openai:NAME
 
@@ -14,8 +14,7 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from memory.index.embedders import Embedder, open_embedder
-from memory.index.embedders.thresholds import Thresholds
+from memory.index.embedders import Embedder, Thresholds, open_embedder
 
 PAIRS = Path(__file__).parent / "data" / "calibration.toml"
 

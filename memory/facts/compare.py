@@ -25,7 +25,7 @@ from typing import Literal
 from rapidfuzz.distance import Levenshtein
 
 from memory.index.bm25 import stems
-from memory.index.embedders.thresholds import Thresholds
+from memory.index.embedders import Thresholds
 from memory.text import sentences
 from memory.text.names import fold, without_names
 

@@ -53,7 +53,10 @@ def rank(entries: Mapping[str, Entry], questions: Sequence[Question]) -> Ranking
             found.setdefault("rarity", rarity)  # the rarity among texts, which come before windows
         wanted = np.zeros(len(kinds), dtype=bool)
         for mask, limit in selected:
-            wanted[_best(scores, has & mask, limit)] = True
+            rows = (has & mask).nonzero()[0]
+            wanted[rows[(-scores[rows]).argpartition(limit - 1)[:limit]] if len(rows) > limit else rows] = (
+                True
+            )
         rows = np.flatnonzero(wanted)
         rows = rows[np.argsort(-scores[rows], kind="stable")]
         hits = zip(rows.tolist(), scores[rows].tolist(), kinds[rows].tolist(), strict=True)
@@ -129,9 +132,3 @@ def _by_words(name: str, parts: Sequence[Part], words: "NDArray[np.uint64]") -> 
         for part, (which, rows, weights) in zip(parts, there, strict=True)
     ]
     return _joined(scores).astype(np.float32), float(rarities.sum())
-
-
-def _best(scores: "Scores", has: "Mask", limit: int) -> "NDArray[np.intp]":
-    """Return the rows with the best scores, at most `limit`. `has` marks the rows with a score."""
-    rows = has.nonzero()[0]
-    return rows[(-scores[rows]).argpartition(limit - 1)[:limit]] if len(rows) > limit else rows

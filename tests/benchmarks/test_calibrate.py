@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from memory.index.embedders import CAUTIOUS
 from memory.index.embedders.bundled import BundledEmbedder
-from memory.index.embedders.thresholds import CAUTIOUS
 from memory.index.embedders.vectors import normalised
 
 

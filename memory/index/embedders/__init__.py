@@ -6,10 +6,10 @@ openai:NAME  OpenAI, or any server with the same API
 
 import logging
 from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from memory.errors import EmbedderUnavailable, IndexUnavailable
-from memory.index.embedders.thresholds import Thresholds, thresholds_of
 from memory.process.breaker import Breaker
 
 if TYPE_CHECKING:
@@ -19,6 +19,26 @@ if TYPE_CHECKING:
 log = logging.getLogger("hachi.memory")
 
 KNOWN = "bundled, openai:NAME (such as openai:text-embedding-3-small)"
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """Cosine similarities, 0.0 to 1.0, that are valid for one embedder only."""
+
+    dedupe: float
+    """From this similarity on, two texts may say the same thing."""
+    recall: float
+    """Below this similarity, a text is unrelated to the query in meaning."""
+
+
+CAUTIOUS = Thresholds(dedupe=0.95, recall=0.3)
+"""For an uncalibrated embedder: few texts count as the same. `benchmarks/calibrate.py` measures others."""
+
+THRESHOLDS = {
+    "bundled": Thresholds(dedupe=0.94, recall=0.15),
+    "openai:text-embedding-3-small": Thresholds(dedupe=0.85, recall=0.5),
+}
+"""`mistral-embed` is not listed: only its dimension is documented, so it gets the cautious thresholds."""
 
 
 class Embedder(Protocol):
@@ -58,6 +78,10 @@ async def embed_if_possible(embedder: Embedder, texts: Sequence[str]) -> list[An
     except EmbedderUnavailable as error:
         log.warning("without the embedder only words count: %s", error)
         return [None] * len(texts)
+
+
+def thresholds_of(embedder: str) -> Thresholds:
+    return THRESHOLDS.get(embedder, CAUTIOUS)
 
 
 def open_embedder(

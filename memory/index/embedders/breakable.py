@@ -7,8 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from memory.errors import EmbedderUnavailable, IndexUnavailable
-from memory.index.embedders import Embedder
-from memory.index.embedders.thresholds import Thresholds
+from memory.index.embedders import Embedder, Thresholds
 from memory.process.breaker import ABOUT_THE_REQUEST, Breaker, CircuitOpen
 
 if TYPE_CHECKING:

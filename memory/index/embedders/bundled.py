@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memory.errors import EmbedderUnavailable
-from memory.index.embedders.thresholds import thresholds_of
+from memory.index.embedders import thresholds_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,8 +30,10 @@ FEW = 30
 """Up to this many words are tokenized one by one, because a batch starts threads, which takes longer."""
 AT_ONCE = 64
 """Texts that are added up at once, which bounds the memory that it takes."""
-MOST_KNOWN = 8_192
-"""The most words whose tokens are cached: some 2 MB."""
+CACHED_WORDS = 4_096
+"""About how many words' tokens are cached, because most words recur: some 1 MB."""
+LONGEST_WORD = 24
+"""The most characters of a cached word: without spaces between words, each text is one."""
 
 
 class BundledEmbedder:
@@ -49,8 +51,8 @@ class BundledEmbedder:
 
     def __init__(self) -> None:
         self._model: Any = None
-        self._known: dict[str, tuple[int, ...]] = {}
-        """The tokens of recent words, because most words recur."""
+        self._cache: dict[str, tuple[int, ...]] = {}
+        """The tokens of recent words."""
         self._loading = asyncio.Lock()
 
     async def embed(self, texts: Sequence[str]) -> "list[NDArray[np.float32]]":
@@ -61,6 +63,10 @@ class BundledEmbedder:
         if sum(map(len, texts)) <= _INLINE:
             return self._vectors(texts)
         return await asyncio.to_thread(self._vectors, texts)
+
+    def clear(self) -> None:
+        """Empty the cache, when a person is erased."""
+        self._cache.clear()
 
     async def close(self) -> None:
         self._model = None
@@ -76,8 +82,8 @@ class BundledEmbedder:
             lines = whole.replace("\n", "\0\n").split("\0") if whole.strip() else []
             for line in lines:
                 if line not in of_lines:
-                    author, colon, said = line.partition(": ")
-                    parts = (f"{author}:", said) if colon and said[:1].strip() else (line,)
+                    author, colon, rest = line.partition(": ")
+                    parts = (f"{author}:", rest) if colon and rest[:1].strip() else (line,)
                     of_lines[line] = [numbers.setdefault(part, len(numbers)) for part in parts]
             of_texts.append([*chain.from_iterable(map(of_lines.__getitem__, lines))])
         sums = _sums(self._model.embedding, self._tokens([_SPACE.split(part) for part in numbers]))
@@ -85,21 +91,20 @@ class BundledEmbedder:
 
     def _tokens(self, parts: Sequence[Sequence[str]]) -> list[list[int]]:
         """Return the tokens of each part, given by its words."""
-        known = self._known
-        if new := [word for word in dict.fromkeys(chain.from_iterable(parts)) if word not in known]:
-            if len(known) > MOST_KNOWN:
-                self._known = known = {word: known[word] for some in parts for word in some if word in known}
-            known.update(zip(new, self._tokenized(new), strict=True))
-        return [list(chain.from_iterable(map(known.__getitem__, words))) for words in parts]
-
-    def _tokenized(self, words: Sequence[str]) -> list[tuple[int, ...]]:
-        """Return the tokens of each word. After a line break the token that begins every text is left out."""
+        tokens: dict[str, Any] = {word: self._cache.get(word) for word in chain.from_iterable(parts)}
+        new = [word for word, ids in tokens.items() if ids is None]
         tokenizer = self._model.tokenizer
-        if len(words) > FEW:
-            encoded = tokenizer.encode_batch_fast(words, add_special_tokens=False)
+        if len(new) > FEW:
+            encoded = tokenizer.encode_batch_fast(new, add_special_tokens=False)
         else:
-            encoded = [tokenizer.encode(word, add_special_tokens=False) for word in words]
-        return [tuple(one.ids[word.startswith("\n") :]) for word, one in zip(words, encoded, strict=True)]
+            encoded = [tokenizer.encode(word, add_special_tokens=False) for word in new]
+        for word, one in zip(new, encoded, strict=True):
+            # After a line break, leave out the token that begins every text.
+            tokens[word] = tuple(one.ids[word.startswith("\n") :])
+        if len(self._cache) > CACHED_WORDS:
+            self._cache.clear()
+        self._cache |= {word: tokens[word] for word in new if len(word) <= LONGEST_WORD}
+        return [list(chain.from_iterable(map(tokens.__getitem__, words))) for words in parts]
 
 
 def _sums(rows: "NDArray[np.float32]", of: Sequence[Sequence[int]]) -> "NDArray[np.float32]":

@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from memory.errors import EmbedderUnavailable
-from memory.index.embedders.thresholds import thresholds_of
+from memory.index.embedders import thresholds_of
 from memory.index.embedders.vectors import embed_texts
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from memory.facts.compare import (
     same_words,
     tells,
 )
-from memory.index.embedders.thresholds import Thresholds
+from memory.index.embedders import Thresholds
 
 ONE_KEY = [
     ("Camille n'aime pas les champignons.", "Camille n’aime pas les champignons !"),

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from memory.errors import EmbedderUnavailable, IndexUnavailable
-from memory.index.embedders import breakable
+from memory.index.embedders import CAUTIOUS, breakable
 from memory.index.embedders.breakable import BreakableEmbedder
-from memory.index.embedders.thresholds import CAUTIOUS
 from memory.process.breaker import FIRST_PAUSE, Breaker
 
 

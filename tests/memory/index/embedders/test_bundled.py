@@ -46,6 +46,13 @@ async def test_a_text_of_several_lines_has_the_mean_of_its_tokens() -> None:
         assert np.allclose(vector, mean / np.linalg.norm(mean), atol=1e-6)
 
 
+async def test_a_cleared_embedder_has_none_of_the_words() -> None:
+    await EMBEDDER.embed(["zagavok"])
+    assert "zagavok" in str(vars(EMBEDDER))
+    EMBEDDER.clear()
+    assert "zagavok" not in str(vars(EMBEDDER))
+
+
 async def test_concurrent_first_calls_load_the_weights_once(monkeypatch: pytest.MonkeyPatch) -> None:
     loads = []
     real = wordllama.WordLlama.load

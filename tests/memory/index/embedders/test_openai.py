@@ -10,9 +10,8 @@ import pytest
 from openai import AsyncOpenAI
 
 from memory.errors import EmbedderUnavailable
-from memory.index.embedders import open_embedder, openai
+from memory.index.embedders import CAUTIOUS, open_embedder, openai
 from memory.index.embedders.openai import OpenAIEmbedder
-from memory.index.embedders.thresholds import CAUTIOUS
 
 KEY = "sk-very-secret"
 URL = "http://127.0.0.1:9/v1"
