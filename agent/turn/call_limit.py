@@ -23,7 +23,6 @@ from openai.types.responses import (
     ResponseOutputMessage,
     ResponseTextDeltaEvent,
 )
-from pydantic_core import from_json
 
 from agent.errors import ModelError, ModelUnavailable
 from agent.models.ask import RequestedSchema
@@ -41,6 +40,7 @@ from agent.models.wire.incoming import completed, message_item
 from agent.turn.client.our_calls import states_of
 from agent.turn.client.parameters import model_settings
 from agent.turn.output.answer import ANSWER_SCHEMA, PICTURE_SCHEMA
+from agent.turn.output.streamed_text import message_is_closed
 from agent.types import Usage
 from agent.types.client import ClientTurn
 from memory.text import storable
@@ -76,7 +76,8 @@ class TurnModel(Model):
         self.states: dict[str, str] = {}
         """Provider data to send back with each tool call, by the call's id."""
         self._counted: list[Usage] = []
-        self._cut = False
+        self.cut = False
+        """Whether the last answer was cut off."""
         self.calls = 0
         """Number of answered calls. A last call that is repeated without tools counts once."""
 
@@ -101,20 +102,17 @@ class TurnModel(Model):
         while True:
             asked = self._asked(system_instructions, input, model_settings, tools)
             try:
-                return await self._whole(asked, handoffs, tracing, **rest)
+                response = await self._response(asked, handoffs, tracing, **rest)
+                if again := asked.again(response.output):
+                    response = await self._response(again, handoffs, tracing, **rest)
+                response.output = self._settle(response.output, asked)
+                return response
             except Exception as error:
                 await self._next_try(error, input)
 
-    async def _whole(self, asked: "_Asked", *more: Any, **rest: Any) -> ModelResponse:
-        response = await self._response(asked, *more, **rest)
-        if again := asked.again(response.output):
-            response = await self._response(again, *more, **rest)
-        response.output = self._settle(response.output, asked)
-        return response
-
     async def _response(self, asked: "_Asked", *more: Any, **rest: Any) -> ModelResponse:
         with asked.recorded(self._chosen.name) as call, _readable(self._chosen):
-            response = await self._chosen.model.get_response(*asked.arguments, *more, **rest)
+            response = await self._chosen.model.get_response(*asked[:-1], *more, **rest)
             call.answered(response.output, response.usage)
         self._count(response.output, response.usage)
         return response
@@ -157,7 +155,7 @@ class TurnModel(Model):
             asked = again
 
     async def _events(self, asked: "_Asked", *more: Any, **rest: Any) -> AsyncGenerator[Any]:
-        events = self._chosen.model.stream_response(*asked.arguments, *more, **rest)
+        events = self._chosen.model.stream_response(*asked[:-1], *more, **rest)
         done, written, ends = list[Any](), "", None
         begun = whole = False
         try:
@@ -231,19 +229,16 @@ class TurnModel(Model):
         self._items_before = len(items)
 
     def _count(self, output: Sequence[Any], usage: Any) -> None:
-        self._counted.append(_counted(usage))
+        details = getattr(usage, "input_tokens_details", None)  # a server may send no counts
+        counts = (usage, "input_tokens"), (usage, "output_tokens"), (details, "cached_tokens")
+        self._counted.append(Usage(*(getattr(of, name, 0) or 0 for of, name in counts)))
         withheld = any(getattr(p, "refusal", None) for i in output for p in getattr(i, "content", None) or ())
-        self._cut = finish_of(output) in ("length", "content_filter") and not withheld
+        self.cut = finish_of(output) in ("length", "content_filter") and not withheld
 
     @property
     def last_output(self) -> int:
         """Tokens of the last answer; 0 if the server did not count them."""
         return self._counted[-1].output if self._counted else 0
-
-    @property
-    def cut(self) -> bool:
-        """Whether the last answer was cut off."""
-        return self._cut
 
     @property
     def enforced(self) -> bool:
@@ -312,10 +307,6 @@ class _Asked(NamedTuple):
     schema: AgentOutputSchemaBase | None
     last: bool = False
 
-    @property
-    def arguments(self) -> tuple[Any, ...]:
-        return self[:-1]
-
     def again(self, output: Sequence[Any]) -> "_Asked | None":
         """Return the last call once more, without tools, if its answer has no text; else None."""
         said = [item for item in output if isinstance(item, ResponseOutputMessage) and item.content]
@@ -339,15 +330,6 @@ async def _next(events: AsyncIterator[Any], ends: float | None, written: str) ->
     return completed(Response.construct(id="", output=[message_item(written)], usage=None))
 
 
-def message_is_closed(written: str) -> bool:
-    """Return whether the message in a partly written answer is complete; what follows it is not shown."""
-    try:
-        value = from_json(written[max(0, written.find("{")) :], allow_partial=True)
-    except ValueError:
-        return False
-    return isinstance(value, dict) and isinstance(value.get("message"), str)
-
-
 @contextmanager
 def _readable(chosen: ChosenModel) -> Iterator[None]:
     """Convert any error that an adapter raises on a malformed response (HTML, half a line) to
@@ -361,16 +343,6 @@ def _readable(chosen: ChosenModel) -> Iterator[None]:
         if chosen.brought:
             raise ModelUnavailable(f"{chosen.name} failed: {what}: {str(error)[:300]}") from error
         raise ModelBehaviorError(f"{NO_ANSWER} ({what})") from error
-
-
-def _counted(usage: Any) -> Usage:
-    """Return the server's token counts of a call; zeros if it sent none."""
-    details = getattr(usage, "input_tokens_details", None)
-    return Usage(
-        getattr(usage, "input_tokens", 0) or 0,
-        getattr(usage, "output_tokens", 0) or 0,
-        getattr(details, "cached_tokens", 0) or 0,
-    )
 
 
 def tool_calls(output: Sequence[Any]) -> list[ResponseFunctionToolCall]:

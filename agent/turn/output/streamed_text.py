@@ -195,3 +195,12 @@ class ShownText:
 def until_stop(text: str, stops: Sequence[str]) -> str:
     """Return the text before the first stop sequence in it."""
     return text[: min((at for stop in stops if (at := text.find(stop)) >= 0), default=len(text))]
+
+
+def message_is_closed(written: str) -> bool:
+    """Return whether the message in a partly written answer is complete; what follows it is not shown."""
+    try:
+        value = from_json(written[max(0, written.find("{")) :], allow_partial=True)
+    except ValueError:
+        return False
+    return isinstance(value, dict) and isinstance(value.get("message"), str)
