@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
@@ -16,6 +15,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
+from waiting import turns_of_others
 
 from memory.index import CHUNKS, LANES, Question
 from memory.index.embedders.bundled import BundledEmbedder
@@ -320,26 +320,15 @@ async def test_others_run_while_an_entry_is_loaded_or_a_big_one_searched(
     stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(300):
-        await stack.remember(f"fact {number}")
-    engine, ran = Engine(stack.database, Hashed(), ROOM), 0
-
-    async def others() -> None:
-        nonlocal ran
-        while True:
-            ran += 1
-            await asyncio.sleep(0)
-
-    task = asyncio.create_task(others())
+        await stack.receive(f"fact {number}")
+    engine = Engine(stack.database, Hashed(), ROOM)
     question = Question(frozenset({"user:anna"}), stack.clock.now, text="fact")
-    await engine.search(question)
-    assert (before := ran) >= 300 // 256
-    monkeypatch.setattr(engine, "_refresh", None)
-    assert len((await engine.search(question, fresh=False)).words) == 50, "nothing is read again"
-    monkeypatch.undo()
+    assert await turns_of_others(engine.search(question), monkeypatch) >= 300 // 256
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "_refresh", None)
+        assert len((await engine.search(question, fresh=False)).words) == 50, "nothing is read again"
     monkeypatch.setattr("memory.index.engine.BIG", 299)
-    await engine.search(question)
-    task.cancel()
-    assert ran > before
+    assert await turns_of_others(engine.search(question), monkeypatch)
 
 
 async def test_after_a_cut_of_the_log_an_erasure_or_a_clock_that_went_back_it_is_loaded_anew(

@@ -103,7 +103,7 @@ async def test_what_is_no_picture_has_a_reason(data: bytes, reason: str) -> None
 
 
 async def test_nobody_waits_for_a_picture_and_a_slow_one_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    large = written(Image.effect_noise((4_000, 4_000), 90), "PNG", compress_level=1)
+    large = written(Image.effect_noise((2_000, 2_000), 90), "PNG", compress_level=1)
     working = asyncio.create_task(Scaler().scaled(large))
     rounds = 0
     while not working.done():
