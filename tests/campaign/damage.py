@@ -9,7 +9,7 @@ from typing import Any
 
 from agent.errors import HachiError
 from memory.errors import MemoryFault
-from tests.campaign.trials import Found, Outcome, Place, checked, prepared
+from tests.campaign.trials import Findings, Outcome, Place, checked, prepared
 from tests.campaign.world import facts_are_there, fill
 
 PAGE = 4096
@@ -66,9 +66,9 @@ def _damage(home: Path, chance: random.Random) -> str:
     return f"{file.relative_to(home)} {kind}"
 
 
-async def _honest(place: Place, told: Sequence[Any]) -> Found:
+async def _honest(place: Place, told: Sequence[Any]) -> Findings:
     """Everything is there, or one line says what is wrong."""
     try:
         return await facts_are_there(place, told)
     except (HachiError, MemoryFault) as fault:
-        return Found(error=str(fault))
+        return Findings(error=str(fault))

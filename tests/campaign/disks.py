@@ -11,7 +11,7 @@ from typing import Any
 
 from agent.errors import HachiError
 from memory.errors import MemoryFault
-from tests.campaign.trials import Found, Outcome, Place, Tell, checked, prepared
+from tests.campaign.trials import Findings, Outcome, Place, Tell, checked, prepared
 from tests.campaign.world import boat, fill, look_for, opened
 
 SIZE = 192 << 20
@@ -25,7 +25,7 @@ def run(name: str, seed: int, place: Place) -> Outcome:
     place.home.mkdir(parents=True)
     mount = ["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", str(place.home)]
     if sys.platform != "linux" or subprocess.run(mount, capture_output=True, check=False).returncode:
-        return Outcome(name, seed, 0, Found(error="skipped: no file system can be mounted here"), 0)
+        return Outcome(name, seed, 0, Findings(error="skipped: no file system can be mounted here"), 0)
     try:
         found = prepared(fill, place, told)
         ballast = place.home / "ballast"
@@ -61,6 +61,6 @@ async def _talk_on(place: Place, tell: Tell, _: int) -> None:
         return
 
 
-async def _recovered(place: Place, told: Sequence[Any]) -> Found:
+async def _recovered(place: Place, told: Sequence[Any]) -> Findings:
     async with opened(place) as pet:
         return replace(await look_for(pet, told), error=f"{len(told)} acknowledged")

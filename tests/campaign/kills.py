@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hachi import Companion
-from tests.campaign.trials import Found, Killing, Place, Tell
+from tests.campaign.trials import Findings, Killing, Place, Tell
 from tests.campaign.world import PEOPLE, boat, facts_are_there, fill, look_for, opened, take_turns, talk
 
 LINES = 400
@@ -53,7 +53,7 @@ async def import_again(place: Place, tell: Tell, round_: int) -> None:
         await talk(pet, tell, count(1000 * (round_ + 1)))
 
 
-async def imported_once(place: Place, told: Sequence[Any]) -> Found:
+async def imported_once(place: Place, told: Sequence[Any]) -> Findings:
     async with opened(place) as pet:
         found = await look_for(pet, [one for one in told if one[1] != "imported"])
         lost, double = list(found.lost), list(found.double)
@@ -83,7 +83,7 @@ async def erase_somebody(place: Place, tell: Tell, round_: int) -> None:
         tell(("erased", None, PEOPLE[0]) if receipt.verified else ("left", None, str(receipt.left)))
 
 
-async def nothing_of_the_erased(place: Place, told: Sequence[Any]) -> Found:
+async def nothing_of_the_erased(place: Place, told: Sequence[Any]) -> Findings:
     """A finished erasure left no byte, another run finishes a killed one, and the others keep all."""
     facts = [one for one in told if one[0] in PEOPLE]
     claimed = any(one[0] == "erased" for one in told)
@@ -127,12 +127,12 @@ async def forget_for_ever(place: Place, tell: Tell, round_: int) -> None:
                 tell(("undone", user, fact))
 
 
-async def forgotten_as_told(place: Place, told: Sequence[Any]) -> Found:
+async def forgotten_as_told(place: Place, told: Sequence[Any]) -> Findings:
     async with opened(place) as pet:
         return await as_told(pet, told)
 
 
-async def as_told(pet: Companion, told: Sequence[Any]) -> Found:
+async def as_told(pet: Companion, told: Sequence[Any]) -> Findings:
     """What was kept or brought back is there, and what was forgotten is in no list and no search."""
     last = {fact: step for step, _, fact in told if step in STEPS}
     facts = [one for one in told if one[0] not in STEPS]

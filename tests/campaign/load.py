@@ -13,7 +13,7 @@ import httpx2 as httpx
 
 from agent.surfaces.http.application import app
 from agent.surfaces.http.server import address_of, listening, server_of
-from tests.campaign.trials import Found, Outcome, Place, Tell, checked, prepared
+from tests.campaign.trials import Findings, Outcome, Place, Tell, checked, prepared
 from tests.campaign.world import SHARED, opened
 
 USERS = 50
@@ -87,7 +87,7 @@ def _resident() -> str:
     return f"{own / 1024:.0f} MB and {sum(kilobytes.values()) / 1024:.0f} MB of files"
 
 
-async def _all_kept(place: Place, told: Sequence[Any]) -> Found:
+async def _all_kept(place: Place, told: Sequence[Any]) -> Findings:
     lost, double, missed, kept = list[str](), list[str](), list[str](), 0
     async with opened(place) as pet:
         await pet.settle()
@@ -101,4 +101,4 @@ async def _all_kept(place: Place, told: Sequence[Any]) -> Found:
             missed += [] if wanted[-1] in {hit.content for hit in hits} else [wanted[-1]]
             others = await pet.search_memories(wanted[-1], user="nobody", place=SHARED, limit=20)
             missed += [f"{user} leaked" for hit in others if hit.content in wanted]
-    return Found(kept, tuple(lost), tuple(double), tuple(missed))
+    return Findings(kept, tuple(lost), tuple(double), tuple(missed))

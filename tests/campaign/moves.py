@@ -13,7 +13,7 @@ from agent.services.transfer.move import TABLES, Move, _checksum
 from memory.sql.engine import Database
 from memory.sql.engine.migrate import HEAD
 from memory.sql.tables import metadata
-from tests.campaign.trials import Found, Outcome, Place, Tell, checked, killed, prepared
+from tests.campaign.trials import Findings, Outcome, Place, Tell, checked, killed, prepared
 from tests.campaign.world import facts_are_there, fill
 
 KILLS = 4
@@ -61,7 +61,7 @@ async def _users(database: Database) -> int:
     return (await _checksum(database, metadata.tables["users"]))[0]
 
 
-async def _there(place: Place, told: Sequence[Any]) -> Found:
+async def _there(place: Place, told: Sequence[Any]) -> Findings:
     first, between, last = _databases(place)
     different = [
         table.name

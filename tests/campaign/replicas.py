@@ -27,7 +27,7 @@ import httpx2 as httpx
 from tests.campaign.kills import as_told
 from tests.campaign.postgresql import Server, revive, strike
 from tests.campaign.servers import AwayServer, closed_port
-from tests.campaign.trials import Found, Outcome, Place, checked, processes
+from tests.campaign.trials import Findings, Outcome, Place, checked, processes
 from tests.campaign.world import boat, opened
 from tests.doubles.qdrant_server import QdrantServer
 
@@ -161,7 +161,9 @@ def run(name: str, seed: int, place: Place, *, with_qdrant: bool) -> Outcome:
     return Outcome(name, seed, ended, found, time.monotonic() - begun)
 
 
-async def _trial(chance: random.Random, place: Place, server: Server, with_qdrant: bool) -> tuple[int, Found]:
+async def _trial(
+    chance: random.Random, place: Place, server: Server, with_qdrant: bool
+) -> tuple[int, Findings]:
     """How many things ended, and what was found at the end."""
     async with AsyncExitStack() as ending:
         model = await ending.enter_async_context(AwayServer.running())
@@ -273,7 +275,7 @@ async def _end_things(
     return ended
 
 
-async def _as_told(index: dict[str, str], place: Place, told: Any) -> Found:
+async def _as_told(index: dict[str, str], place: Place, told: Any) -> Findings:
     """Once all work is done. What was running in crashes waits for minutes, and is told to be tried now."""
     async with opened(place, **index) as pet:
         async with asyncio.timeout(LATEST):

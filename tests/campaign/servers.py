@@ -18,7 +18,7 @@ from agent.errors import HachiError
 from hachi import Companion, Settings
 from memory.errors import MemoryFault
 from tests.campaign.postgresql import Server, revive, strike
-from tests.campaign.trials import Found, Outcome, Place, Tell, checked, prepared
+from tests.campaign.trials import Findings, Outcome, Place, Tell, checked, prepared
 from tests.campaign.world import boat, facts_are_there, look_for, opened
 from tests.doubles.scripted_server import Asked, Call, Fail, Hang, Raw, ScriptedServer, Step, answer, fact
 
@@ -170,7 +170,7 @@ async def _hung_server() -> AsyncIterator[str]:
         listening.close()
 
 
-async def _back(away: Away, place: Place, told: Sequence[Any]) -> Found:
+async def _back(away: Away, place: Place, told: Sequence[Any]) -> Findings:
     async with AwayServer.running() as server, _companion(away, place, server) as pet:
         return await look_for(pet, told)
 

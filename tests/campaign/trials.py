@@ -34,7 +34,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Found:
+class Findings:
     """What was looked for after a trial and in which state it was."""
 
     kept: int = 0
@@ -58,7 +58,7 @@ class Outcome:
     seed: int
     tried: int
     """Kills, damaged files, turns: what the scenario counts."""
-    found: Found
+    found: Findings
     seconds: float
 
     @property
@@ -73,14 +73,14 @@ class Outcome:
     def parse(cls, line: str) -> "Outcome":
         read = json.loads(line)
         found = {key: tuple(one) if isinstance(one, list) else one for key, one in read.pop("found").items()}
-        return cls(found=Found(**found), **read)
+        return cls(found=Findings(**found), **read)
 
 
 Tell = Callable[[Any], None]
 """Called with what a process has acknowledged."""
 Work = Callable[[Place, Tell, int], Coroutine[Any, Any, None]]
 """What is killed; the number is the round."""
-Check = Callable[[Place, Sequence[Any]], Coroutine[Any, Any, Found]]
+Check = Callable[[Place, Sequence[Any]], Coroutine[Any, Any, Findings]]
 
 
 @dataclass(frozen=True)
@@ -125,29 +125,31 @@ def killed(work: Work, seconds: float, place: Place, number: int, *, opening: bo
         process.join()
         while receiver.poll():
             told.append(receiver.recv())
-    return [one for one in told if not isinstance(one, Found)]
+    return [one for one in told if not isinstance(one, Findings)]
 
 
-def checked(check: Check, place: Place, told: Sequence[Any]) -> Found:
+def checked(check: Check, place: Place, told: Sequence[Any]) -> Findings:
     """Run in a process of its own: a damaged file may take it with it."""
     return _in_process(_checks, check, place, list(told), [])
 
 
-def prepared(work: Work, place: Place, told: list[Any]) -> Found:
+def prepared(work: Work, place: Place, told: list[Any]) -> Findings:
     """Run `work` to its end in a process of its own; `told` gets what it acknowledged."""
     return _in_process(_worked, work, place, 0, told)
 
 
 def _worked(work: Work, place: Place, number: int, sender: Connection) -> None:
     asyncio.run(work(place, sender.send, number))
-    sender.send(Found())
+    sender.send(Findings())
 
 
 def _checks(check: Check, place: Place, told: list[Any], sender: Connection) -> None:
     sender.send(asyncio.run(check(place, told)))
 
 
-def _in_process(target: Callable[..., None], what: Any, place: Place, given: Any, told: list[Any]) -> Found:
+def _in_process(
+    target: Callable[..., None], what: Any, place: Place, given: Any, told: list[Any]
+) -> Findings:
     receiver, sender = processes.Pipe(duplex=False)
     process = processes.Process(target=target, args=(what, place, given, sender))
     process.start()
@@ -155,15 +157,15 @@ def _in_process(target: Callable[..., None], what: Any, place: Place, given: Any
     try:
         while receiver.poll(LONGEST_CHECK):
             message = receiver.recv()
-            if isinstance(message, Found):
+            if isinstance(message, Findings):
                 process.join()
                 return message
             told.append(message)
         process.kill()
-        return Found(crash="hung")
+        return Findings(crash="hung")
     except EOFError:
         process.join()
-        return Found(crash=f"the process ended with {process.exitcode}")
+        return Findings(crash=f"the process ended with {process.exitcode}")
     finally:
         receiver.close()
 

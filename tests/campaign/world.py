@@ -11,7 +11,7 @@ from agents import Model, ModelResponse, Usage
 from agents.testing import assistant_message, function_call
 
 from hachi import Companion, Settings
-from tests.campaign.trials import Found, Place, Tell
+from tests.campaign.trials import Findings, Place, Tell
 
 PEOPLE = ("ana", "ben", "cleo")
 SHARED = "acme/boats"
@@ -72,13 +72,13 @@ async def take_turns(place: Place, tell: Tell, round_: int) -> None:
         await talk(pet, tell, count(1000 * (round_ + 1)))
 
 
-async def facts_are_there(place: Place, told: Sequence[Any]) -> Found:
+async def facts_are_there(place: Place, told: Sequence[Any]) -> Findings:
     """Each acknowledged fact is listed once, and found by its words."""
     async with opened(place) as pet:
         return await look_for(pet, told)
 
 
-async def look_for(pet: Companion, told: Sequence[Any], besides: frozenset[str] = frozenset()) -> Found:
+async def look_for(pet: Companion, told: Sequence[Any], besides: frozenset[str] = frozenset()) -> Findings:
     """`besides` are people whose facts are not looked for."""
     await pet.settle()
     kept, lost, double = 0, list[str](), list[str]()
@@ -95,4 +95,4 @@ async def look_for(pet: Companion, told: Sequence[Any], besides: frozenset[str] 
         if fact
         not in {hit.content for hit in await pet.search_memories(fact, user=user, place=where, limit=20)}
     ]
-    return Found(kept, tuple(lost), tuple(double), tuple(missed))
+    return Findings(kept, tuple(lost), tuple(double), tuple(missed))

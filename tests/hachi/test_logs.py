@@ -12,7 +12,7 @@ from hachi import Companion
 Opened = Callable[..., AbstractAsyncContextManager[Companion]]
 
 
-class Kept(logging.Handler):
+class LogLines(logging.Handler):
     def __init__(self) -> None:
         super().__init__()
         self.lines: list[str] = []
@@ -25,7 +25,7 @@ class Kept(logging.Handler):
 async def test_no_fact_is_in_the_log_of_the_program_unless_it_asks(
     hachi_companion: Opened, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, decisions: str
 ) -> None:
-    hosts, asked, logger = Kept(), Kept(), logging.getLogger("hachi.decisions")
+    hosts, asked, logger = LogLines(), LogLines(), logging.getLogger("hachi.decisions")
     monkeypatch.setattr(logging.root, "handlers", [hosts])
     caplog.set_level(logging.DEBUG)
     async with hachi_companion(settings={"decisions": decisions}) as pet:

@@ -207,13 +207,13 @@ def test_arguments_that_are_nested_too_deep_are_a_wrong_call(written):
 
 
 def test_null_is_the_default_and_a_text_with_commas_a_list():
-    class Given(BaseModel):
+    class Arguments(BaseModel):
         names: list[str] = []
         size: int = 3
         town: str | None = "Lyon"
         needed: str
 
-    read = lenient(Given)
+    read = lenient(Arguments)
     written = {"names": "a,b", "size": None, "town": None, "needed": "x"}
     meant = {"names": ["a", "b"], "size": 3, "town": None, "needed": "x"}
     assert read.model_validate(written).model_dump() == meant

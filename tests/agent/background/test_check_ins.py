@@ -445,7 +445,7 @@ async def test_in_random_worlds_nobody_is_written_to_who_did_not_ask_nor_too_oft
 
 
 @dataclass
-class Told:
+class PlannedQuestion:
     id: str
     after: datetime
     gone: bool = False
@@ -456,7 +456,7 @@ class Human:
     user: str
     zone: ZoneInfo
     wants: bool = False
-    told: list[Told] = field(default_factory=list)
+    told: list[PlannedQuestion] = field(default_factory=list)
     sent: list[datetime] = field(default_factory=list)
     wrote: datetime = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -505,7 +505,7 @@ class RandomWorld:
         id, now = await self._say(one, f"Thing {self.chance.random()}"), self.clock()
         if await self.service.wanted(user=one.user):
             after = now + timedelta(minutes=self.chance.choice([1, 60, 600, 1440, 4000]))
-            one.told.append(Told(id, after))
+            one.told.append(PlannedQuestion(id, after))
             async with self.pet.components.database.write() as connection:
                 await check_ins.plan(connection, one.user, id, after, [id], f"dm:{one.user}", now)
 
