@@ -16,6 +16,7 @@ forgetting may be undone.
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, exists, or_, select
@@ -183,12 +184,14 @@ async def of_person(
     mine = [row async for row in unhurried(own_messages)]
     said = [row for row in mine if row.role == "user"]
     active = t.active_conversations.c
-    talks = active.conversation_id.in_({row.conversation_id for row in mine})
+    talks = active.conversation_id.in_({row.conversation_id async for row in unhurried(mine)})
     summaries = await connection.scalars(select(active.id).where(talks))
     theirs = {*(fact.id for fact in alone), *(row.id for row in mine), *summaries}
     others = await shown_to_others(connection, user, theirs, places)
     whole = [row.text async for row in unhurried(said) if len(stems(row.text)) >= TELLING]
-    told = ForgottenTexts(user, [*(fact.content for fact in alone), *whole], at=_first_stated(alone, said))
+    told = ForgottenTexts(
+        user, [*(fact.content for fact in alone), *whole], at=await _first_stated(alone, said)
+    )
     scanned = await compare(connection, told, others.values(), scanned)
     told_in = frozenset(row.id for row in said)
     elsewhere = await private_to_others(connection, others, user)
@@ -225,7 +228,7 @@ async def _with_replies(
     said = (await connection.execute(text)).all()
     contents = [fact.content for fact in cascade.facts]
     told = ForgottenTexts(
-        cascade.person, contents, [row.text for row in said], _first_stated(cascade.facts, said)
+        cascade.person, contents, [row.text for row in said], await _first_stated(cascade.facts, said)
     )
     gone = own.union(fact.id for fact in cascade.facts)
     answers = cascade.replies | await answers_to(connection, own)
@@ -242,10 +245,13 @@ async def _with_replies(
     return replace(cascade, replies=replies, elsewhere=elsewhere & replies, shown=stay, scanned=scanned)
 
 
-def _first_stated(facts: Iterable[Memory], said: Iterable[Any]) -> dict[str, datetime]:
+async def _first_stated(facts: Iterable[Memory], said: Iterable[Any]) -> dict[str, datetime]:
     """Return when each text of these facts and messages was first stated."""
-    told = [(fact.content, fact.created_at) for fact in facts] + [(row.text, row.sent_at) for row in said]
-    return dict(sorted(told, key=lambda one: one[1], reverse=True))
+    first = dict[str, datetime]()
+    dated = chain(((f.content, f.created_at) for f in facts), ((row.text, row.sent_at) for row in said))
+    async for text, at in unhurried(dated):
+        first[text] = min(at, first.get(text, at))
+    return first
 
 
 async def _summaries_of(connection: AsyncConnection, ids: Collection[str]) -> set[str]:

@@ -24,7 +24,7 @@ from memory.sql.memories.replacements import Link, drop_replacements
 from memory.sql.messages.message_rows import is_visible
 from memory.sql.rests_on import drop_rows, let_go, record_each, resting_on, statements_of
 
-BATCH = 500
+BATCH = 250
 """Rows deleted in one transaction."""
 NOBODY = ""
 """The user of rows whose author was erased or has forgotten them."""

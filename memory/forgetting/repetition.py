@@ -2,14 +2,15 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
-from itertools import chain, pairwise
+from itertools import pairwise
 
 from memory.facts.compare import normalise
 from memory.index.bm25 import beginnings, folded, stems
+from memory.process.pace import unhurried
 from memory.text import sentences
 
 _LINK = re.compile(r"https?://[^\s<>()\"“”]+")
@@ -120,19 +121,38 @@ class ForgottenTexts:
         hints = {Hint.of(one, names) for one in texts} if len(texts) <= FEW else ()
         return [hint for hint in hints if not any(map(hint.follows_from, hints))]
 
-    def repeated_in(self, text: str, names: str, by_word: Mapping[int, Sequence[str]]) -> list[str]:
-        """Return the facts and messages that the text repeats. `by_word` is the result of
-        `messages_by_word`."""
-        facts = [fact for fact in self.facts if repeats(text, fact, names)]
-        near = (said for word in stems(text) for said in by_word.get(word, ()))
-        found = (said for said in near if has_words_of(text, said, names))
-        return facts + [said for said in found if _together(text, said, names)]
-
-    def messages_by_word(self, names: str) -> dict[int, list[str]]:
-        """Return the messages that are long enough, keyed by their rarest word, which a repetition must
-        contain. So a reply is not compared with each of thousands of messages."""
-        words = {said: _telling(said, names) for said in self.messages if len(stems(said)) >= TELLING}
-        often, found = Counter(chain.from_iterable(words.values())), defaultdict[int, list[str]](list)
-        for said, some in words.items():
-            found[min(some, key=often.__getitem__)].append(said)
+    async def by_key(self, names: str) -> "ByKey":
+        """Sort the texts by what a repetition must contain: the rarest word, or an identifier. So a reply is
+        not compared with each of thousands of texts."""
+        words, often, found = dict[str, frozenset[int]](), Counter[int](), ByKey()
+        async for text in unhurried({*self.facts, *self.messages}):
+            words[text] = _telling(text, names)
+            often.update(words[text])
+        async for fact in unhurried({*self.facts}):
+            whole = len(words[fact]) < FEWEST
+            found.facts[None if whole else min(words[fact], key=often.__getitem__)].append(fact)
+            for identifier in _identifiers(fact):
+                found.facts[identifier].append(fact)
+        async for said in unhurried({*self.messages}):
+            if len(stems(said)) >= TELLING:
+                found.messages[min(words[said], key=often.__getitem__)].append(said)
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class ByKey:
+    """Forgotten texts by what a repetition must contain."""
+
+    facts: defaultdict[int | str | None, list[str]] = field(default_factory=lambda: defaultdict(list))
+    """By a word, by an identifier, or by None if they are compared as a whole."""
+    messages: defaultdict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
+
+    def repeated_in(self, text: str, names: str) -> list[str]:
+        """Return the facts and messages that the text repeats."""
+        keys = [None, *stems(text), *_identifiers(text)]
+        facts = {fact for key in keys for fact in self.facts.get(key, ())}
+        near = {said for word in stems(text) for said in self.messages.get(word, ())}
+        found = [fact for fact in facts if repeats(text, fact, names)]
+        return found + [
+            said for said in near if has_words_of(text, said, names) and _together(text, said, names)
+        ]

@@ -23,7 +23,7 @@ from sqlalchemy import (
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import GLOBAL, Audience, Place, user_key
-from memory.forgetting.repetition import ForgottenTexts, Hint
+from memory.forgetting.repetition import ByKey, ForgottenTexts, Hint
 from memory.index.bm25 import stems
 from memory.process.pace import pause
 from memory.sql.hidden import link_is_hidden, parts
@@ -150,13 +150,12 @@ async def compare(
     there."""
     names, others = await _names_of(connection, texts.person), _OthersStatements(connection, texts.person)
     compared, found = set(scanned.compared), set(scanned.repeating)
-    by_word = texts.messages_by_word(names)
-    for reply in replies:
-        if reply.id in compared:
-            continue
+    new = [reply for reply in replies if reply.id not in compared]
+    by_key = await texts.by_key(names) if new else ByKey()
+    for reply in new:
         await pause()
         compared.add(reply.id)
-        repeated = texts.repeated_in(reply.text, names, by_word)
+        repeated = by_key.repeated_in(reply.text, names)
         repeated = [text for text in repeated if texts.at.get(text, reply.sent_at) <= reply.sent_at]
         if repeated and not await others.stated(reply, repeated, names):
             found.add(reply.id)

@@ -1,5 +1,6 @@
 """The one rule on words: which replies contain a fact."""
 
+import asyncio
 from time import process_time
 
 import pytest
@@ -54,6 +55,10 @@ def test_a_long_reply_without_a_blank_is_compared_in_no_time(one: str) -> None:
     assert process_time() - began < 1
 
 
+def repeated(told: ForgottenTexts, reply: str) -> list[str]:
+    return asyncio.run(told.by_key(ANN)).repeated_in(reply, ANN)
+
+
 MINE, OURS = "Oui, il est à moi.", "Es ist mir wichtig. Ich kann nicht warten!"
 
 
@@ -77,7 +82,7 @@ def test_a_reply_quotes_a_message_by_words_that_stand_together(
     quotes: bool, message: str, reply: str
 ) -> None:
     told = ForgottenTexts(ANN, [], [message])
-    assert told.repeated_in(reply, ANN, told.messages_by_word(ANN)) == [message] * quotes
+    assert repeated(told, reply) == [message] * quotes
 
 
 WORDS = (
@@ -96,5 +101,5 @@ def test_what_is_looked_for_before_a_comparison_is_in_every_reply_that_contains_
 ) -> None:
     told = ForgottenTexts(ANN, [fact], [fact])
     for text in (case(reply), case(f"{fact} {reply}")):
-        if told.repeated_in(text, ANN, told.messages_by_word(ANN)):
+        if repeated(told, text):
             assert any(hint.is_in(text) for hint in told.hints(ANN))
