@@ -28,6 +28,7 @@ from memory.forgetting.erasure_rows import SHARED, SHOWN, STAYS, ErasureProgress
 from memory.forgetting.purge import Purge, pass_to_others
 from memory.index.indexing import Indexing
 from memory.people.links import LOCK as LINKS
+from memory.process.pace import unhurried
 from memory.records import Erased, Remainder
 from memory.sql import changes
 from memory.sql import hidden as entries
@@ -142,7 +143,8 @@ class Erasure:
             progress.add_deleted(summaries)
             if not (cascade.ids or cascade.links):
                 return
-            own = await rows.messages_of(connection, user)
+            theirs = select(t.messages.c.id).where(t.messages.c.user_id == user)
+            own = {id async for id in unhurried(await connection.scalars(theirs))}
             facts, said = {fact.id for fact in cascade.facts}, cascade.messages | cascade.replies
             shared = await still_linked(connection, cascade.links)
             progress.add_deleted(facts - shared | said)

@@ -245,9 +245,3 @@ async def _steps_naming(connection: AsyncConnection, user: str) -> Sequence[Any]
     key = json.dumps(user_key(user))
     theirs = or_(step.user_id == user, cast(step.owners, Text).contains(key, autoescape=True))
     return (await connection.execute(select(t.memory_updates).where(theirs))).all()
-
-
-async def messages_of(connection: AsyncConnection, user: str) -> set[str]:
-    """Return the ids of their messages and of the replies to these."""
-    own = await connection.scalars(select(t.messages.c.id).where(t.messages.c.user_id == user))
-    return {id async for id in unhurried(own)}

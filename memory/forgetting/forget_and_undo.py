@@ -21,6 +21,7 @@ from memory.forgetting.replies import PREVIEWED, in_places, private_to_others
 from memory.process.spans import new_id
 from memory.records import ForgetCandidate, ForgetKind, Forgotten, Memory
 from memory.sql import hidden as entries
+from memory.sql import tables as t
 from memory.sql.engine import Database
 from memory.sql.engine.errors import retried
 from memory.sql.hidden import ENTRY_IS_HIDDEN, ENTRY_IS_WITHDRAWN, TASK_IS_HIDDEN, Kind, link_id
@@ -32,15 +33,6 @@ from memory.sql.memories.store import MADE_PRIVATE, tellers
 from memory.sql.messages.message_rows import is_visible
 from memory.sql.readable import messages_readable
 from memory.sql.rests_on import stated_in
-from memory.sql.tables import (
-    context_entries,
-    memories,
-    memory_owners,
-    memory_updates,
-    messages,
-    rests_on,
-    tasks,
-)
 
 ITEMS: tuple[Literal["entry", "task"], ...] = ("entry", "task")
 BY_ITSELF: tuple[Literal["message", "entry", "task"], ...] = ("message", *ITEMS)
@@ -56,14 +48,16 @@ async def find_named(
     theirs = _theirs(kind, user, place)
     column = theirs.selected_columns[0]
     if kind == "conversation":
-        theirs = theirs.where(column == id).order_by(messages.c.seq).limit(1)
+        theirs = theirs.where(column == id).order_by(t.messages.c.seq).limit(1)
     else:
         theirs = theirs.where(begins(column, id))
     rows = (await connection.execute(theirs)).all()
     if len(rows) != 1:
         raise NotFound(f"{user} has no {kind} {id!r} to forget; list what there is for its id")
-    asks = select(messages.c.id).where(messages.c.user_id == user, messages.c.role == "user", is_visible())
-    asking = await connection.scalar(asks.where(begins(messages.c.id, asked_in)))
+    asks = select(t.messages.c.id).where(
+        t.messages.c.user_id == user, t.messages.c.role == "user", is_visible()
+    )
+    asking = await connection.scalar(asks.where(begins(t.messages.c.id, asked_in)))
     return _candidate(kind, rows[0], asking or "")
 
 
@@ -85,19 +79,19 @@ def _theirs(kind: ForgetKind, user: str, place: Place) -> Select[Any]:
     theirs: ColumnElement[bool]
     match kind:
         case "memory":
-            columns, theirs = (memories.c.id, memories.c.content, memories.c.created_at), true()
+            columns, theirs = (t.memories.c.id, t.memories.c.content, t.memories.c.created_at), true()
         case "message":
-            columns = (messages.c.id, messages.c.text, messages.c.sent_at)
-            theirs = and_(messages.c.user_id == user, is_visible())
+            columns = (t.messages.c.id, t.messages.c.text, t.messages.c.sent_at)
+            theirs = and_(t.messages.c.user_id == user, is_visible())
         case "conversation":
-            columns = (messages.c.conversation_id, messages.c.text, messages.c.sent_at)
+            columns = (t.messages.c.conversation_id, t.messages.c.text, t.messages.c.sent_at)
             theirs = and_(messages_readable(Audience.of(user)), is_visible())
         case "task":
-            columns = (tasks.c.id, tasks.c.description, tasks.c.created_at)
-            here = true() if place.private else tasks.c.place == place.stored
-            theirs = and_(tasks.c.user_id == user, ~TASK_IS_HIDDEN, here)
+            columns = (t.tasks.c.id, t.tasks.c.description, t.tasks.c.created_at)
+            here = true() if place.private else t.tasks.c.place == place.stored
+            theirs = and_(t.tasks.c.user_id == user, ~TASK_IS_HIDDEN, here)
         case "entry":
-            entry = context_entries.c
+            entry = t.context_entries.c
             columns = (entry.id, entry.value, entry.said_at, entry.field)
             here = true() if place.private else and_(entry.place.in_(around), ~ENTRY_IS_WITHDRAWN)
             theirs = and_(entry.user_id == user, entry.value != "", ~ENTRY_IS_HIDDEN, here)
@@ -135,9 +129,9 @@ class Forgetting:
         it. Only the newest replies are compared."""
         async with self.database.read() as connection:
             cascade = await cascade_of(connection, candidate, user, self.clock(), PREVIEWED)
-            said = select(messages.c.text).where(messages.c.id.in_(cascade.messages), is_visible())
-            texts = await connection.scalars(said.order_by(messages.c.seq))
-            here = messages.c.id.in_(cascade.replies - cascade.elsewhere)
+            said = select(t.messages.c.text).where(t.messages.c.id.in_(cascade.messages), is_visible())
+            texts = await connection.scalars(said.order_by(t.messages.c.seq))
+            here = t.messages.c.id.in_(cascade.replies - cascade.elsewhere)
             gone = select(func.count()).where(here, is_visible())
             replies = (await connection.execute(gone)).scalar_one()
         return replace(candidate, messages=tuple(texts), replies=replies)
@@ -161,7 +155,13 @@ class Forgetting:
             row = None if kind == "conversation" else named.id
             id = await entries.begin(connection, user, "forgotten", now, until, row)
             receipt = _receipt(cascade, named, await hiding.hide(connection, id, cascade, now))
-            summaries = await _withhold(connection, cascade, id, now)
+            facts = [fact.id for fact in cascade.facts]
+            said = cascade.messages | cascade.replies - cascade.elsewhere
+            await withhold(connection, now, message_ids=cascade.elsewhere, forgetting=id)
+            summaries = await withhold(
+                connection, now, memory_ids=facts, owners=cascade.owners, forgetting=id
+            )
+            summaries += await withhold(connection, now, message_ids=said, forgetting=id)
             offered = await offered_with(connection, cascade, place)
         if self.undo_for:
             receipt = replace(receipt, undo_id=id, undo_until=until)
@@ -179,8 +179,8 @@ class Forgetting:
             back = await hiding.show(connection, row.id, now)
             said, facts = back.get("message", set()), {id.partition(" ")[0] for id in back.get("link", ())}
             await withhold(connection, now, message_ids=said, memory_ids=facts)  # schedules their rewriting
-            found = await fetch(connection, memories.c.id.in_(facts), now) if facts else []
-            own = select(func.count()).where(messages.c.id.in_(said), messages.c.role == "user")
+            found = await fetch(connection, t.memories.c.id.in_(facts), now) if facts else []
+            own = select(func.count()).where(t.messages.c.id.in_(said), t.messages.c.role == "user")
             mine = (await connection.execute(own)).scalar_one()
             replies = len(said) - mine - len(await private_to_others(connection, said, user))
             named = next((memory for memory in found if memory.id == row.named), None)
@@ -214,14 +214,6 @@ def _receipt(cascade: Cascade, named: ForgetCandidate, gone: Mapping[Kind, Colle
     )
 
 
-async def _withhold(connection: AsyncConnection, cascade: Cascade, forgetting: str, now: datetime) -> int:
-    facts = [fact.id for fact in cascade.facts]
-    said = cascade.messages | cascade.replies - cascade.elsewhere
-    await withhold(connection, now, message_ids=cascade.elsewhere, forgetting=forgetting)
-    of_facts = await withhold(connection, now, memory_ids=facts, owners=cascade.owners, forgetting=forgetting)
-    return of_facts + await withhold(connection, now, message_ids=said, forgetting=forgetting)
-
-
 async def make_private(database: Database, clock: Callable[[], datetime], memory: Memory, user: str) -> None:
     """Withdraw a person's memory from all places. The memories that it had superseded, its messages, and
     replies that answer those or contain it are withdrawn too; such private replies to others are hidden.
@@ -237,7 +229,7 @@ async def _make_private(database: Database, clock: Callable[[], datetime], memor
         cascade = await of_fact(connection, memory.id, user, now, scanned=scanned)
         places = {owner for id, owner in cascade.links if id == memory.id and owner.startswith("place:")}
         links = {one for one in cascade.links if one[1] in places}
-        [memory] = await fetch(connection, memories.c.id == memory.id, now) or [memory]
+        [memory] = await fetch(connection, t.memories.c.id == memory.id, now) or [memory]
         shared = any(owner.startswith("place:") for owner in memory.owners)
         if not shared or tellers(memory.owners, memory.user_id) != {user_key(user)}:
             raise NotFound(
@@ -257,7 +249,7 @@ async def _make_private(database: Database, clock: Callable[[], datetime], memor
 
 async def _link_to(connection: AsyncConnection, memory: Memory, user: str, now: datetime) -> None:
     """Link the memory to the person, unless they already own it or an active memory in the same words."""
-    own, link_of = user_key(user), memory_owners.c
+    own, link_of = user_key(user), t.memory_owners.c
     key = content_key(memory.content)
     same = or_(link_of.memory_id == memory.id, and_(link_of.content_key == key, is_active()))
     theirs = select(link_of.memory_id).where(link_of.owner == own, same)
@@ -270,12 +262,12 @@ async def _withdrawn_rows(
 ) -> set[str]:
     """Return those of these messages that were sent in the places or inside them, and the profile entries
     that rest on these messages alone."""
-    here = select(messages.c.id).where(messages.c.id.in_(ids), in_places(places))
+    here = select(t.messages.c.id).where(t.messages.c.id.in_(ids), in_places(places))
     sent = set(await connection.scalars(here))
-    others = select(rests_on.c.derived_id).where(
-        rests_on.c.source_id.not_in(sent), rests_on.c.how == "stated"
+    others = select(t.rests_on.c.derived_id).where(
+        t.rests_on.c.source_id.not_in(sent), t.rests_on.c.how == "stated"
     )
-    entry = context_entries.c.id
+    entry = t.context_entries.c.id
     alone = select(entry).where(entry.in_(stated_in(sent)), entry.not_in(others))
     return sent.union(await connection.scalars(alone))
 
@@ -283,4 +275,4 @@ async def _withdrawn_rows(
 async def _note(connection: AsyncConnection, id: str, user: str, now: datetime) -> None:
     """Add a step to the history of the memory: it was made private."""
     step = {"id": new_id(), "user_id": user, "old_id": id, "new_id": id, "owners": [user_key(user)]}
-    await connection.execute(insert(memory_updates).values(**step, reason=MADE_PRIVATE, created_at=now))
+    await connection.execute(insert(t.memory_updates).values(**step, reason=MADE_PRIVATE, created_at=now))

@@ -251,18 +251,13 @@ def _meant(said: str, status: TaskStatus | None, open_: Sequence[Task], alike: b
     same = [task for task in open_ if same_words(said, task.description)]
     if same or not alike or status in (None, "open"):
         return same[0] if same else None
-    fitting = [task for task in open_ if _stand_in(said, task.description)]
+    asked, words = normalise(said), {task.id: normalise(task.description) for task in open_}
+    fitting = [task for task in open_ if within(asked, words[task.id]) or within(words[task.id], asked)]
     if len(fitting) > 1:
         raise Unclear(
             f"{said[:80]!r} can mean several open tasks, so nothing was changed; give an id", fitting
         )
     return fitting[0] if fitting else None
-
-
-def _stand_in(said: str, description: str) -> bool:
-    """Return whether one text contains the words of the other in sequence and unchanged."""
-    asked, there = normalise(said), normalise(description)
-    return within(asked, there) or within(there, asked)
 
 
 async def _finished(

@@ -78,13 +78,10 @@ async def begin(
 
 async def hide(connection: AsyncConnection, forgetting: str, rows: Rows) -> None:
     """Add these rows to the forgetting."""
-    entries = [
-        {"forgetting_id": forgetting, "kind": kind, "row_id": id}
-        for kind, ids in rows.items()
-        for id in sorted(set(ids))
-    ]
-    for at in range(0, len(entries), IDS_AT_ONCE):
-        await connection.execute(insert(hidden), entries[at : at + IDS_AT_ONCE])
+    for kind, ids in rows.items():
+        for part in parts(ids):
+            entries = [{"forgetting_id": forgetting, "kind": kind, "row_id": id} for id in part]
+            await connection.execute(insert(hidden), entries)
 
 
 async def rows_of(connection: AsyncConnection, forgettings: Collection[str]) -> dict[Kind, set[str]]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from memory.documents.formats import html, markdown, pdf, plain_text
-from memory.documents.formats.blocks import Block, Parsed, UnreadableDocument
+from memory.documents.formats.blocks import Parsed, UnreadableDocument
 from memory.text import storable
 
 MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd", ".mdx"})
@@ -30,7 +30,9 @@ def parse(name: str, data: bytes) -> Parsed:
     if not parsed.blocks:
         raise UnreadableDocument("it holds no text")
     title = " ".join(storable(parsed.title).split())
-    return Parsed(title or storable(PurePath(name).stem), tuple(map(_storable, parsed.blocks)))
+    # a PDF or an HTML entity may contain what no database stores
+    blocks = (replace(b, text=storable(b.text), parts=tuple(map(storable, b.parts))) for b in parsed.blocks)
+    return Parsed(title or storable(PurePath(name).stem), tuple(blocks))
 
 
 def _parse(extension: str, data: bytes) -> Parsed:
@@ -62,8 +64,3 @@ def decode(data: bytes, declared: str | None = None) -> str:
     if encoding in _WESTERN and encoding != declared and sum(map(str.isascii, sample)) < 0.5 * len(sample):
         raise UnreadableDocument("it is in an encoding that cannot be told; save it as UTF-8")
     return storable(text)
-
-
-def _storable(block: Block) -> Block:
-    """Drop what no database stores: a PDF or an HTML entity may contain it."""
-    return replace(block, text=storable(block.text), parts=tuple(map(storable, block.parts)))
