@@ -54,9 +54,9 @@ def rank(entries: Mapping[str, Entry], questions: Sequence[Question]) -> Ranking
         wanted = np.zeros(len(kinds), dtype=bool)
         for mask, limit in selected:
             rows = (has & mask).nonzero()[0]
-            wanted[rows[(-scores[rows]).argpartition(limit - 1)[:limit]] if len(rows) > limit else rows] = (
-                True
-            )
+            if len(rows) > limit:
+                rows = rows[(-scores[rows]).argpartition(limit - 1)[:limit]]
+            wanted[rows] = True
         rows = np.flatnonzero(wanted)
         rows = rows[np.argsort(-scores[rows], kind="stable")]
         hits = zip(rows.tolist(), scores[rows].tolist(), kinds[rows].tolist(), strict=True)
