@@ -33,6 +33,8 @@ NAMES_ON_USE = frozenset(
         "openai.types.responses",
         "pydantic_settings.sources",
         "pydantic_settings.sources.providers",
+        "rapidfuzz",
+        "rapidfuzz.distance",
         "sqlalchemy.ext.asyncio",  # as a whole it loads the ORM
     }
 )
@@ -87,7 +89,7 @@ class _NamesOnUse(SourceFileLoader):
         homes = {
             alias.asname or alias.name: ("." * line.level + line.module, alias.name)
             for line in ast.parse(source).body
-            if isinstance(line, ast.ImportFrom) and line.module
+            if isinstance(line, ast.ImportFrom) and line.module not in (None, self.name)
             for alias in line.names
         }
 
