@@ -86,7 +86,7 @@ async def test_an_import_and_an_export_of_much_let_others_run(
     open_pet: OpenPet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pet = await open_pet()
-    lines = [{"author": "ana", "text": f"line {n}", "sent_at": pet.clock()} for n in range(6_000)]
+    lines = [{"author": "ana", "text": f"line {n}", "sent_at": pet.clock()} for n in range(2_000)]
     importing = pet.conversations.import_messages(lines, user="ana")
     assert await turns_of_others(importing, monkeypatch) > len(lines) / 100
     assert await turns_of_others(pet.conversations.export(user="ana"), monkeypatch) > len(lines) / 100
