@@ -77,29 +77,6 @@ async def test_messages_without_ids_are_imported_once(open_pet: OpenPet, rows: R
     assert len(rows("SELECT DISTINCT id FROM messages")) == 13
 
 
-async def test_what_was_forgotten_of_an_imported_transcript_stays_forgotten(
-    open_pet: OpenPet, rows: Rows
-) -> None:
-    pet = await open_pet()
-    told = [line(0, id=None, text="My PIN is 4711"), line(1, id=None)]
-    await pet.conversations.import_messages(told, user="ana")
-    [first, _] = rows("SELECT id FROM messages ORDER BY seq")
-    await pet.conversations.forget(first["id"], user="ana")
-
-    await pet.conversations.import_messages(told, user="ana")
-
-    assert [row["text"] for row in rows("SELECT text FROM messages ORDER BY seq")] == [
-        "My PIN is 4711",
-        "line 1",
-    ]
-    said = [message.text for message in await pet.conversations.messages(user="ana")]
-    assert said == ["line 1"], "until it is deleted for good"
-    await pet.people.erase(user="ana")
-    assert not rows("SELECT import_key FROM users")
-    await pet.conversations.import_messages(told, user="ana")
-    assert first["id"] not in {row["id"] for row in rows("SELECT id FROM messages")}
-
-
 async def test_what_was_taken_over_is_the_history_of_the_next_turn(open_pet: OpenPet) -> None:
     model = ScriptedModel([[assistant_message("Hello again.")]])
     pet = await open_pet(given=model)

@@ -41,19 +41,25 @@ async def test_what_was_told_in_two_places_is_changed_where_they_ask(pet: Any) -
     assert await known(pet, place=OTHER) == set()
 
 
-async def test_nobody_else_changes_or_takes_it_from_there(pet: Any) -> None:
-    first = await pet.remember(PARIS, user="ana", place=GENERAL)
-    told = await pet.remember(LYON, user="ana", place=GENERAL, replaces=first.id)
-    assert told.target_id == first.id
+@pytest.mark.parametrize(
+    ("told_in", "user"), [(GENERAL, "ben"), (None, "ana")], ids=["told by another", "told in private"]
+)
+async def test_in_a_place_nobody_changes_what_another_told_or_what_was_told_in_private(
+    pet: Any, told_in: str | None, user: str
+) -> None:
+    first = await pet.remember(PARIS, user="ana", place=told_in)
+    told = await pet.remember(LYON, user="ana", place=told_in, replaces=first.id)
     for act in (
-        pet.memories.update(told.id, ROME, user="ben", place=GENERAL),
-        pet.memories.forget(told.id, user="ben", place=GENERAL),
-        pet.memories.make_private(told.id, user="ben", place=GENERAL),
-        pet.memories.undo(told.id, user="ben", place=GENERAL),
+        pet.memories.update(told.id, ROME, user=user, place=GENERAL),
+        pet.memories.forget(told.id, user=user, place=GENERAL),
+        pet.memories.make_private(told.id, user=user, place=GENERAL),
+        pet.memories.undo(told.id, user=user, place=GENERAL),
     ):
         with pytest.raises(NotFound):
             await act
-    assert await known(pet) == await known(pet, "ana", None) == {LYON}
+    assert await known(pet, "ana", None) == {LYON}
+    steps = await pet.memories.history(first.id, user=user, place=GENERAL)
+    assert (await known(pet), len(steps)) == (({LYON}, 1) if told_in else (set(), 0))
 
 
 async def test_a_receipt_names_what_stays_near_it_as_far_as_it_may_be_read_there(pet: Any) -> None:
@@ -75,22 +81,6 @@ async def test_what_two_have_told_is_not_one_persons_to_change(pet: Any) -> None
     assert await known(pet) == await known(pet, "ben", None) == {PARIS}
     await pet.memories.forget(told.id, user="ben", place=GENERAL)
     assert await known(pet) == {PARIS}  # ana said it here too, and has not taken that back
-
-
-async def test_in_a_place_nothing_private_is_changed_or_told(pet: Any) -> None:
-    first = await pet.remember(PARIS, user="ana")
-    told = await pet.remember(LYON, user="ana", replaces=first.id)
-    for act in (
-        pet.memories.update(told.id, ROME, user="ana", place=GENERAL),
-        pet.memories.forget(told.id, user="ana", place=GENERAL),
-        pet.memories.make_private(told.id, user="ana", place=GENERAL),
-        pet.memories.undo(told.id, user="ana", place=GENERAL),
-    ):
-        with pytest.raises(NotFound):
-            await act
-    assert await pet.memories.history(first.id, user="ana", place=GENERAL) == []
-    assert await known(pet, "ana", None) == {LYON}
-    assert await known(pet) == set()
 
 
 async def test_what_was_made_private_stays_private_when_it_is_changed(pet: Any) -> None:

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -220,11 +221,9 @@ async def test_an_erasure_says_so_where_the_traces_are_out_of_reach(
     await pet.respond("I ski", user="ana")
     await pet.settle()
 
-    async def away(*_: Any) -> int:
-        raise StoreUnavailable("hachi.db: the disk cannot be written")
-
+    away = StoreUnavailable("hachi.db: the disk cannot be written")
     with monkeypatch.context() as broken:
-        broken.setattr(pet.traces, "_delete", away)
+        broken.setattr(pet.traces, "_delete", AsyncMock(side_effect=away))
         with pytest.raises(StoreUnavailable, match=r"hachi\.db"):
             await pet.people.erase(user="ana")
     receipt = await pet.people.erase(user="ana")
@@ -302,40 +301,38 @@ async def test_lines_of_the_log_that_name_them_are_blanked(open_pet: OpenPet, ho
     assert (home / "hachi.log").read_text().endswith("late\nabout ben\n"), "what is written meanwhile stays"
 
 
-async def test_a_person_called_as_a_part_of_the_log_takes_no_line_that_is_not_about_them(
-    open_pet: OpenPet, home: Path
-) -> None:
-    pet = await open_pet()
-    await pet.remember("I row", user="hachi")
-    theirs = [
-        json.dumps({"event": "x", "user_id": "hachi"}),
-        json.dumps({"event": "x", "acts_for": None, "path": "/api/users/hachi"}),
-        "12:00 WARNING hachi.turn: cannot write to hachi: late",
-    ]
-    others = [
-        json.dumps({"event": "x", "user_id": "ben", "reason": "ask hachi"}),
-        "12:00 WARNING hachi: the model is away",
-        "12:00 INFO hachi.turn: it begins",
-        '  File "/srv/hachi/turn.py", line 3, in hachi.turn',
-    ]
-    (home / "hachi.log").write_text("\n".join([*theirs, *others, ""]))
-
-    await pet.people.erase(user="hachi")
-
-    assert [line for line in (home / "hachi.log").read_text().splitlines() if line.strip()] == others
+HACHIS = [
+    json.dumps({"event": "x", "user_id": "hachi"}),
+    json.dumps({"event": "x", "acts_for": None, "path": "/api/users/hachi"}),
+    "12:00 WARNING hachi.turn: cannot write to hachi: late",
+]
+NOT_HACHIS = [
+    json.dumps({"event": "x", "user_id": "ben", "reason": "ask hachi"}),
+    "12:00 WARNING hachi: the model is away",
+    "12:00 INFO hachi.turn: it begins",
+    '  File "/srv/hachi/turn.py", line 3, in hachi.turn',
+]
+BENS = [
+    json.dumps({"event": "turn", "method": "DELETE", "acts_for": "ben", "path": "/api/users/ben/memories"})
+]
 
 
-@pytest.mark.parametrize("user", ["turn", "DELETE", "users", "memories"])
-async def test_a_person_called_as_a_word_of_our_events_takes_no_others(
-    open_pet: OpenPet, home: Path, user: str
+def turns_of(user: str) -> list[str]:
+    return [json.dumps({"event": "turn", "path": f"/api/{whose}/{user}"}) for whose in ("users", "sessions")]
+
+
+@pytest.mark.parametrize(
+    ("user", "theirs", "others"),
+    [
+        ("hachi", HACHIS, NOT_HACHIS),
+        *((word, turns_of(word), BENS) for word in ("turn", "DELETE", "users", "memories")),
+    ],
+)
+async def test_a_person_called_as_a_word_of_the_log_takes_no_line_that_is_not_about_them(
+    open_pet: OpenPet, home: Path, user: str, theirs: list[str], others: list[str]
 ) -> None:
     pet = await open_pet()
     await pet.remember("I row", user=user)
-    path = "/api/users/ben/memories"
-    others = [json.dumps({"event": "turn", "method": "DELETE", "acts_for": "ben", "path": path})]
-    theirs = [
-        json.dumps({"event": "turn", "path": f"/api/{whose}/{user}"}) for whose in ("users", "sessions")
-    ]
     (home / "hachi.log").write_text("\n".join([*theirs, *others, ""]))
 
     await pet.people.erase(user=user)
@@ -389,44 +386,15 @@ async def test_what_they_typed_goes_and_what_others_typed_stays(open_pet: OpenPe
     assert list(ChatHistory(home / "chat_history").load_history_strings()) == ["my boat", "hello there"]
 
 
-# Interrupted erasures.
-
-
-async def interrupted(pet: Companion, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An erasure of Ana that cannot reach the index."""
-
-    async def away(*_: Any) -> None:
-        raise IndexUnavailable("the index is away")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(pet.components.sync, "erase", away)
-        receipt = await pet.people.erase(user="ana")
-    assert not receipt.verified
-
-
-async def test_an_interrupted_erasure_goes_on_by_itself(
-    open_pet: OpenPet, rows: Rows, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pet = await open_pet(consolidate="off")
-    await pet.respond("I ski", user="ana")
-    await pet.search_memories("ski", user="ana")
-    await interrupted(pet, monkeypatch)
-    assert (await pet.admin.statistics.totals())["erasures unfinished"] == 1
-
-    [receipt] = await pet.components.erasure.resume()
-
-    assert receipt.verified
-    assert receipt.removed["messages"] == 2, "the receipt counts what both runs removed"
-    assert rows("SELECT * FROM erasures") == []
-    assert await pet.components.erasure.resume() == []
-
-
-async def test_an_interrupted_erasure_does_not_take_what_was_said_since(
+async def test_an_interrupted_erasure_is_counted_and_does_not_take_what_was_said_since(
     open_pet: OpenPet, clock: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     pet = await open_pet(consolidate="off")
     await pet.respond("I ski", user="ana")
-    await interrupted(pet, monkeypatch)
+    with monkeypatch.context() as patch:
+        patch.setattr(pet.components.sync, "erase", AsyncMock(side_effect=IndexUnavailable("it is away")))
+        assert not (await pet.people.erase(user="ana")).verified
+    assert (await pet.admin.statistics.totals())["erasures unfinished"] == 1
     clock.advance(hours=1)
     await pet.respond("I row", user="ana")
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from waiting import turns_of_others
 
-from agent.services.transfer.read_import import parse_import
 from hachi import Companion
 
 OpenPet = Callable[..., Awaitable[Companion]]
@@ -60,26 +59,6 @@ async def test_all_that_would_be_erased_is_in_it(open_pet: OpenPet, tmp_path: Pa
     await pet.people.erase(user="ana")
     whole = await pet.conversations.export(user="ana")
     assert not any(value for value in whole.values() if isinstance(value, list))
-
-
-async def test_what_is_forgotten_is_not_in_it_and_comes_back_by_no_import(
-    open_pet: OpenPet, tmp_path: Path
-) -> None:
-    pet = await open_pet()
-    said = [
-        {"author": "ana", "text": "the door code is 4711", "sent_at": pet.clock()},
-        {"author": "ana", "text": "my skis are red", "sent_at": pet.clock()},
-    ]
-    await pet.conversations.import_messages(said, user="ana")
-    [_, code] = await pet.conversations.messages(user="ana")
-    await pet.conversations.forget(code.id, user="ana")
-
-    whole = await pet.conversations.export(user="ana")
-
-    assert [message["text"] for message in whole["messages"]] == ["my skis are red"]
-    other = await open_pet(home=tmp_path / "other")
-    await other.conversations.import_(parse_import(whole, user="ana"), user="ana")
-    assert [message.text for message in await other.conversations.messages(user="ana")] == ["my skis are red"]
 
 
 async def test_an_import_and_an_export_of_much_let_others_run(

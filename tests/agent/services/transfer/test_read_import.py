@@ -78,7 +78,7 @@ async def test_an_import_that_is_begun_again_asks_no_model_about_what_is_there(
 
 
 async def test_an_import_brings_nothing_back_that_was_forgotten(
-    open_pet: Callable[..., Awaitable[Companion]], clock: Any
+    open_pet: Callable[..., Awaitable[Companion]], clock: Any, rows: Any
 ) -> None:
     pet = await open_pet()
     for text in ("my bank PIN is 7310199999", "I row on Sundays"):
@@ -97,5 +97,6 @@ async def test_an_import_brings_nothing_back_that_was_forgotten(
         assert (again.messages, again.memories) == (0, 0)
         assert "7310199999" not in str(await pet.conversations.export(user="ann"))
     await pet.people.erase(user="ann")
+    assert rows("SELECT import_key FROM users") == []
     again = await pet.conversations.import_(parse_import(whole, user="ann"), user="ann")
     assert (again.messages, again.memories) == (4, 2), "somebody who is erased is new"
