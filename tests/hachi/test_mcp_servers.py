@@ -65,10 +65,3 @@ async def test_nobody_else_is_offered_the_tools_and_no_process_is_started_for_th
         assert not server._holding
     [called] = ben.tools
     assert "no tool 'badly_fine'" in called.result
-
-
-async def test_a_server_that_floods_costs_a_turn_an_error_and_it_ends_in_a_reply(opened):
-    async with opened(AnsweringModel(tool_call("badly_endless_line"), then=RAIN)) as pet:
-        reply = await pet.respond("does it rain?", user="ana")
-    [called] = reply.tools
-    assert (called.ok, reply.message, reply.calls) == (False, "It rains.", 2)

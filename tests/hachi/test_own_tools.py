@@ -155,14 +155,6 @@ async def test_a_function_that_wants_it_gets_the_turn(ask):
         assert await ask([given], tool_call(given.__name__, loud=True)) == "ana!"
 
 
-async def test_an_argument_may_have_any_name(ask):
-    def doubled(turn: int) -> int:
-        """Double it."""
-        return 2 * turn
-
-    assert await ask([doubled], tool_call("doubled", turn=3)) == "6"
-
-
 @pytest.mark.parametrize(
     ("error", "told"),
     [

@@ -78,19 +78,6 @@ async def lines(turn: Any, query: str, **given: Any) -> list[list[str]]:
     return [entry[1:] for entry in found if isinstance(entry, list)]
 
 
-async def test_a_found_answer_comes_with_its_question(turn):
-    await converse(
-        turn,
-        ("Ana", "The tram was late today and I had to walk through the rain to the office, again."),
-        ("Bob", "How long did you date Viktor?"),
-        ("Ana", "Three years, it ended when he left for Oslo with the whole furniture of our flat"),
-        ("Bob", "Sorry to hear that, people are strange sometimes, and furniture is expensive too"),
-    )
-    answer = "Three years, it ended when he left for Oslo with the whole furniture of our flat"
-    [found] = await lines(turn, "he left for Oslo with the furniture of our flat", limit=1)
-    assert found == ["~ Bob: How long did you date Viktor?", f"Ana: {answer}"]
-
-
 @pytest.mark.parametrize("end", ["\n", "\u2028", "\x85", "\v", "\f", "\r"])
 async def test_no_found_message_has_a_line_of_somebody_else(turn, end):
     await converse(

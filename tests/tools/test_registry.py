@@ -61,13 +61,13 @@ def test_the_schema_comes_from_the_signature():
     }
 
 
-async def odd(turn: TurnContext, _x: int, model_config: int, model_validate: int, copy: int = 4) -> list[int]:
-    """Take names that pydantic uses itself."""
-    return [_x, model_config, model_validate, copy]
+async def odd(asks: TurnContext, turn: int, _x: int, model_config: int, copy: int = 4) -> list[int]:
+    """Take names that pydantic and we use ourselves."""
+    return [turn, _x, model_config, copy]
 
 
 async def test_an_argument_may_have_any_name():
-    made, given = tool_of(odd), {"_x": "1", "model_config": "2", "model_validate": "3"}
+    made, given = tool_of(odd), {"turn": "1", "_x": "2", "model_config": "3"}
     assert made.schema["required"] == [*given]
     assert (await made.call(ANA, json.dumps(given))).text == "[1, 2, 3, 4]"
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import runpy
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +24,7 @@ from memory.facts.decide import decision_of, with_verdicts
 from memory.search import recall
 from memory.search.search_rows import SearchRows
 from memory.text import quoting
-from tools import lookup, registry
+from tools import lookup
 from tools.registry import TOOLS, ToolResult
 
 KEEPS = (
@@ -76,27 +76,13 @@ def _persona(name: str) -> str:
     return "Arr, you are a pirate." if name == "persona" else prompts.read(name)
 
 
-def _nobody(name: str, **parts: Any) -> str:
-    return "Nobody." if name == "person" else prompts.render(name, **parts)
-
-
-def _ignored(reason: str) -> Callable[..., Any]:
-    return lambda fact, _: fact.decision("ignore", None, reason)
-
-
 MATTERS: dict[str, tuple[Any, str, Any]] = {
     "a tool's description": (vars(TOOLS[0]), "description", "Look it up."),
     "the persona": (prompt, "read", _persona),
-    "facts in the prompt": (prompt, "render", _nobody),
-    "how answers are read": (loop, "parse_answer", lambda raw: loop.Answer(raw)),
-    "what is kept of them": (loop, "parse_answer", lambda raw: replace(parse_answer(raw), memories=())),
+    "what is kept of an answer": (loop, "parse_answer", lambda raw: replace(parse_answer(raw), memories=())),
     "what is forgotten": (loop, "parse_answer", lambda raw: replace(parse_answer(raw), forget=("all",))),
-    "a tool's result": (registry, "as_text", lambda _: "{}"),
-    "what is refused": (decide, "refusal", _ignored("no")),
     "what is decided": (decide, "decision_of", lambda *_: replace(decision_of(*_), action="merge")),
-    "what is an echo": (decide, "echo_of_search", _ignored("an echo")),
-    "the place and time": (prompt, "_setting", lambda _: ""),
-    "what is known of the person": (prompt, "_person", lambda *_: ""),
+    "what is an echo": (decide, "echo_of_search", lambda fact, _: fact.decision("ignore", None, "an echo")),
     "the reply": (loop, "until_stop", lambda text, _: text.upper()),
     "a search": (vars(TOOLS[0]), "run", finds_nothing),
     "what is relevant": (lookup, "relevant", lambda hits: []),

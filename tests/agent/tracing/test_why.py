@@ -1,5 +1,6 @@
 """Why a memory was given to the model or was not: each gate is named, with its value."""
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -45,25 +46,19 @@ def told(pet):
 
 @pytest.fixture
 def explain(pet):
-    async def one(wanted: str, trace: Any = None, user: str | None = None) -> Why:
-        asked = Question(pet.clock(), user, trace)
-        [found] = await explain_all(pet.traces, asked, wanted, ["memory"])
+    """`await explain(wanted, trace)`: why the only memory, or one of another kind, that fits was given."""
+
+    async def one(wanted: str, trace: Any = None, user: str | None = None, kind: str = "memory") -> Why:
+        [found] = await explain_all(pet.traces, Question(pet.clock(), user, trace), wanted, [kind])
         return found
 
     return one
 
 
 @pytest.fixture
-def said(pet):
+def said(explain):
     """`await said(words, trace)`: the message that holds the words, as it is explained."""
-
-    async def one(words: str, trace: Any = None, user: str | None = None) -> Why:
-        asked = Question(pet.clock(), user, trace)
-        found = await explain_all(pet.traces, asked, words)
-        [message] = [one for one in found if one.kind == "message"]
-        return message
-
-    return one
+    return partial(explain, kind="message")
 
 
 def stopped(found: Why) -> tuple[str, str]:
