@@ -180,7 +180,8 @@ async def of_person(
     facts = await facts_of(connection, links, now)
     shared = await still_linked(connection, links)
     alone = [fact for fact in facts if fact.id not in shared]
-    own_messages = await connection.execute(select(t.messages).where(t.messages.c.user_id == user))
+    columns = (t.messages.c[name] for name in ("id", "role", "conversation_id", "text", "sent_at"))
+    own_messages = await connection.execute(select(*columns).where(t.messages.c.user_id == user))
     mine = [row async for row in unhurried(own_messages)]
     said = [row for row in mine if row.role == "user"]
     active = t.active_conversations.c

@@ -38,6 +38,8 @@ from memory.sql.tables import (
 FORMAT, VERSION = "hachi-export", 1
 """Raise the version when readers of the previous one could not read the new one."""
 
+AT_ONCE = 500
+"""Memories that one statement reads: some 5 ms."""
 _MESSAGE = ("id", "role", "author", "text", "sent_at")
 _TALK = ("place", "conversation_id")
 _SUMMARY = ("conversation_id", "mode", "summary", "updated_at")
@@ -56,7 +58,7 @@ async def export_person(
     places: the person's messages there, and the replies to them.
     """
     own_audience = Audience(frozenset({user_key(user)}))
-    owned = sorted(await store.newest(own_audience, now), key=lambda m: (m.created_at, m.id))
+    owned = await _memories(store, own_audience, now)
     own = TurnRequest("", user, now).conversation_id
     talks = defaultdict[tuple[str, str], list[Any]](list)
     async for line in unhurried(await _messages(database, messages.c.user_id == user)):
@@ -89,7 +91,7 @@ async def export_place(
     Places around it and inside it are not included."""
     where = place_of(place)
     audience = audience_of(user, where)
-    found = [m for m in await store.newest(audience, now) if where.key in m.owners]
+    found = [m for m in reversed(await _memories(store, audience, now)) if where.key in m.owners]
     sources = await _sources(database, audience)
     lines = await _messages(database, messages.c.place == where.key, messages_readable(audience))
     parts = {
@@ -114,6 +116,16 @@ def _own(memory: Memory) -> dict[str, Any]:
 def _document(now: datetime, user: str, place: str, parts: dict[str, Any]) -> dict[str, Any]:
     head = {"format": FORMAT, "version": VERSION, "exported_at": now.isoformat(), "user": user}
     return head | {"place": place} | parts
+
+
+async def _memories(store: MemoryStore, audience: Audience, now: datetime) -> list[Memory]:
+    """Return what the audience may read, oldest first, read in parts that others hardly wait for."""
+    found: list[Memory] = []
+    after: tuple[datetime, str] | None = None
+    while part := await store.newest(audience, now, AT_ONCE, after=after):
+        found += part
+        after = part[-1].created_at, part[-1].id
+    return found[::-1]
 
 
 async def _messages(database: Database, *said: ColumnElement[bool]) -> list[dict[str, Any]]:

@@ -26,7 +26,10 @@ async def fill(pet: Companion, user: str) -> None:
     await pet.people.set_context("role", f"nurse {user}", user=user, place="acme/general")
 
 
-async def test_all_that_would_be_erased_is_in_it(open_pet: OpenPet, tmp_path: Path) -> None:
+async def test_all_that_would_be_erased_is_in_it(
+    open_pet: OpenPet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent.services.transfer.export.AT_ONCE", 1)
     pet = await open_pet()
     await fill(pet, "ana")
     await fill(pet, "ben")
@@ -43,7 +46,9 @@ async def test_all_that_would_be_erased_is_in_it(open_pet: OpenPet, tmp_path: Pa
         "dm",
     )
     assert whole["exported_at"] == pet.clock().isoformat()
-    assert "ana lives in Lyon" in [memory["content"] for memory in whole["memories"]]
+    told = [memory["content"] for memory in whole["memories"]]
+    assert told == [memory.content for memory in reversed(await pet.memories.list(user="ana"))]
+    assert "ana lives in Lyon" in told
     assert [message["author"] for message in whole["messages"]] == ["ana", "hachi"] * 2
     assert [(talk["place"], talk["conversation"]) for talk in whole["conversations"]] == [
         ("acme/general", "place:acme/general"),
