@@ -80,9 +80,8 @@ class Components(ListParts):
         self.recorder = open_recorder(settings, self.traces, clock, surface, breakers, extensions.tools)
         server = _server(settings, database, embedder, breakers["index"])
         self.sync = Indexing(database, embedder, clock, settings.index_memory * 1_000_000, server)
-        speakers, search = self.transcript.speakers, self.sync.search
-        judge, ruled = models.judge if models.judges else None, models.consolidates
-        self.similar = SimilarFacts(database, self.store, speakers, search, embedder, judge, ruled)
+        search, judge = self.sync.search, models.judge if models.judges else None
+        self.similar = SimilarFacts(database, self.store, search, embedder, judge, models.consolidates)
         self.recall = Recall(
             store=self.store,
             transcript=self.transcript,

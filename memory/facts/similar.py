@@ -9,9 +9,10 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from memory.audience import Audience, user_key
+from memory.audience import user_key
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.compare import SAME, Verdict, alike, near, only_recalled, spoken_sentences
 from memory.facts.decide import RULINGS, Case, stated_before, with_verdicts
@@ -23,7 +24,7 @@ from memory.records import Memory, NewMemory
 from memory.sql.changes import Moment
 from memory.sql.engine import Database
 from memory.sql.memories.store import MemoryStore, tellers
-from memory.sql.messages.speakers import Speakers
+from memory.sql.tables import speakers
 from memory.text.names import Aliases, fold, without_names
 
 log = logging.getLogger("hachi.memory")
@@ -47,8 +48,6 @@ class SimilarSearch:
     """The cosine similarity, by id, of the memories nearest by vectors."""
     since: Moment | None
     """The state of the database that was searched; None without a search."""
-    names: frozenset[str] = frozenset()
-    """The person's names, which do not count when texts are compared."""
     stated: bool = False
     """Whether the message states the candidate, in its own words or others."""
 
@@ -75,7 +74,6 @@ Search = Callable[..., Awaitable[Rankings]]
 class SimilarFacts:
     database: Database
     store: MemoryStore
-    speakers: Speakers
     search_index: Search
     embedder: Embedder
     judge: Judge | None
@@ -90,22 +88,12 @@ class SimilarFacts:
         ids = (*(hit.id for hit in (*found.dense, *found.words)), *candidate.rulings)
         cosine = {hit.id: hit.score for hit in found.dense}
         stated = not (origin.live and origin.said) or states(origin.said, content)
-        return SimilarSearch(ids, cosine, found.since, await self._names(origin.user), stated)
+        return SimilarSearch(ids, cosine, found.since, stated)
 
     async def states(self, candidate: CandidateFact) -> bool:
         """Return whether a sentence of the message, which is no question, has the candidate's meaning."""
         spoken = await embed_if_possible(self.embedder, spoken_sentences(candidate.origin.said))
         return any(near(_cosine(one, candidate.vector), self.embedder.thresholds) for one in spoken)
-
-    def _recalled(
-        self, candidate: CandidateFact, memories: Sequence[Memory], searched: SimilarSearch
-    ) -> frozenset[str]:
-        """Return the ids of memories that the candidate, which its message does not state, repeats."""
-        if searched.stated or candidate.proposed.replaces:
-            return frozenset()
-        cosine, thresholds = searched.cosine, self.embedder.thresholds
-        close = {one.id: one.content for one in memories if near(cosine.get(one.id, 0.0), thresholds)}
-        return only_recalled(candidate.proposed.content, close, candidate.origin.said, searched.names)
 
     async def read(
         self,
@@ -124,27 +112,30 @@ class SimilarFacts:
         # Only aliases that the audience may read, because it sees the reason.
         present = candidate.origin.audience.keys
         aliases = await self.store.aliases(present, now, connection) if searched.since else Aliases()
+        cosine, thresholds, recalled = searched.cosine, self.embedder.thresholds, frozenset[str]()
+        close = {one.id: one.content for one in known.near if near(cosine.get(one.id, 0.0), thresholds)}
+        if close and not (searched.stated or corrected):
+            names = await _names(connection, candidate.origin.user)
+            recalled = only_recalled(candidate.proposed.content, close, candidate.origin.said, names)
         return Case.of(
             candidate,
             worded_so=known.worded_so,
             near=tuple(known.near),
-            cosine=searched.cosine,
-            recalled=self._recalled(candidate, known.near, searched),
+            cosine=cosine,
+            recalled=recalled,
             aliases=aliases.pairs,
         )
 
     async def related(self, new_memory: NewMemory, old: Memory, user: str) -> bool:
         """Return whether two facts of a person share a tag, the meaning, or a name besides the person's."""
-        own = await self._names(user)
+        async with self.database.read() as connection:
+            own = await _names(connection, user)
         texts = [without_names(text, own) for text in (new_memory.content, old.content)]
         names = [{fold(w) for w in _WORD.findall(text) if w[0].isupper() and stems(w)} for text in texts]
         shared = [without_names(tag, own) for tag in {*new_memory.subjects}.intersection(old.subjects)]
         if any(shared) or names[0] & names[1]:
             return True
         return _cosine(*await embed_if_possible(self.embedder, texts)) >= self.embedder.thresholds.recall
-
-    async def _names(self, user: str) -> frozenset[str]:
-        return await self.speakers.authors(Audience(frozenset({user_key(user)}))) | {user}
 
     async def ask_judge(self, candidates: Sequence[CandidateFact]) -> None:
         """Ask the judge about all doubtful candidates in one call. If it fails, both facts stay."""
@@ -233,6 +224,12 @@ class SimilarFacts:
             limit=NEAR,
         )
         return await self.search_index(question, fresh=fresh)
+
+
+async def _names(connection: AsyncConnection, user: str) -> list[str]:
+    """Return the person's names. They are not cached, because another process may have stored a new one."""
+    signed = select(speakers.c.author).where(speakers.c.owner == user_key(user))
+    return [user, *await connection.scalars(signed)]
 
 
 def _cosine(one: Any, other: Any) -> float:

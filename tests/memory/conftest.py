@@ -126,9 +126,7 @@ class Stack:
         self.recall = Recall(
             self.store, self.transcript, self.embedder, self.indexing, self.clock, self.conversations
         )
-        self.similar = SimilarFacts(
-            self.database, self.store, self.transcript.speakers, self.indexing.search, self.embedder, None
-        )
+        self.similar = SimilarFacts(self.database, self.store, self.indexing.search, self.embedder, None)
         self.writer = FactWriter(
             self.database, self.store, self.similar, self.indexing, self.clock, importance_floor=0.3
         )

@@ -27,7 +27,7 @@ class Speakers:
 
     def new_author(self) -> None:
         """Empty the cache of authors, because somebody has written under a new name."""
-        self._authors.clear()
+        self._authors = {}  # not the one that a read in progress will write to
 
     def clear(self) -> None:
         """Empty the caches, after an erasure."""
@@ -37,13 +37,13 @@ class Speakers:
     async def authors(self, audience: Audience) -> frozenset[str]:
         """Return the names of all authors of messages that this audience may read. The result is cached,
         so a new name from another process may be missing."""
-        authors = self._authors.get(audience.keys)
+        authors = (cache := self._authors).get(audience.keys)
         if authors is None:
             query = select(speakers.c.author).where(speakers.c.owner.in_(audience.keys))
             authors = frozenset(row.author for row in await self._database.rows(query))
-            if len(self._authors) >= MOST_CACHED:
-                self.new_author()
-            self._authors[audience.keys] = authors
+            if len(cache) >= MOST_CACHED:
+                cache.clear()
+            cache[audience.keys] = authors
         return authors
 
     async def label(self, name: str, user: str | None, place: Place) -> str:

@@ -163,6 +163,7 @@ class Transcript:
         if not self._stored_keys.issuperset((speakers.name, *row.values()) for row in rows):
             async with self._database.write() as connection:
                 await connection.execute(self._insert(speakers), rows)
+                self._database.after_commit(connection, self.speakers.new_author)
 
     async def last(self, conversation: str, audience: Audience, limit: int) -> list[Message]:
         """Return the newest messages of a conversation, oldest first."""

@@ -147,6 +147,14 @@ async def test_two_facts_are_related_by_a_tag_a_name_or_their_meaning(
     assert await stack.similar.related(NewMemory(new, tags), memory, "u1") is related
 
 
+async def test_a_name_noted_by_another_process_relates_no_facts(stack: Stack, another: Stack) -> None:
+    await stack.remember("Robin sails a boat")
+    about_robin = NewMemory("Robin pays taxes quarterly"), await stack.the_memory(), "anna"
+    assert await stack.similar.related(*about_robin)
+    await another.receive("hello", author="Robin")
+    assert not await stack.similar.related(*about_robin)
+
+
 async def test_only_what_the_people_present_may_read_can_be_corrected(stack: Stack) -> None:
     bens = await stack.remember("Ben's PIN is 1234", "ben")
     own_in_private = await stack.remember("Anna's PIN is 1234", "anna")

@@ -1,11 +1,12 @@
 """Every message said, in order, for those it was said to."""
 
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
 from uuid import uuid4
 
 import pytest
 
-from memory.audience import Audience, Place
+from memory.audience import PRIVATE, Audience, Place
 from memory.records import Message
 from memory.sql import hidden as entries
 from memory.sql.messages.lines import anchors_of, lines_around
@@ -77,6 +78,22 @@ async def test_the_names_of_authors_are_known_where_their_messages_are_read(stac
     assert await stack.transcript.speakers.authors(there("acme")) == {"Annie", "Ben"}
     assert await stack.transcript.speakers.authors(there("acme/general")) == {"Annie", "Ben"}
     assert await stack.transcript.speakers.authors(NOBODY) == frozenset()
+    await stack.transcript.note_name("anna", "Kit", PRIVATE)
+    assert await stack.transcript.speakers.authors(ANNA) == {"Anna B.", "Annie", "Kit"}
+
+
+async def test_names_read_during_a_write_are_not_cached(stack: Stack, monkeypatch: Any) -> None:
+    rows = stack.database.rows
+
+    async def and_then_anna_writes(statement: Any) -> Any:
+        found = await rows(statement)
+        await stack.receive("hello", author="Annie")
+        return found
+
+    monkeypatch.setattr(stack.database, "rows", and_then_anna_writes)
+    assert await stack.transcript.speakers.authors(ANNA) == frozenset()
+    monkeypatch.undo()
+    assert await stack.transcript.speakers.authors(ANNA) == {"Annie"}
 
 
 PEOPLE = {"ada": "Ada", "cyn": "Cyn", "eve": "ADA!", "bob": "Ada", "t:1": "🐙", "t:2": "🐙", "dan": "🦑"}
