@@ -11,6 +11,7 @@ import httpx2
 import pytest
 import pytest_asyncio
 from fastapi import FastAPI
+from openai import AsyncOpenAI
 from scripted_server import ScriptedServer
 from sites import companion_in, new_key, serving
 
@@ -43,6 +44,10 @@ class Site:
         """A header with a new key of that user, or of a service."""
         _, secret = await self.key(user, admin=admin)
         return {"authorization": f"Bearer {secret}"}
+
+    def openai(self, key: str) -> AsyncOpenAI:
+        """OpenAI's own client."""
+        return AsyncOpenAI(base_url=f"{self.url}/v1", api_key=key, max_retries=0, timeout=20)
 
     def messages(self, user: str) -> list[dict[str, Any]]:
         """The rows of the transcript, as another process would read them."""

@@ -126,6 +126,7 @@ WHOLE = "the body must be an object in JSON, sent with content-type: application
         ("POST", "/v1/embeddings", {"json": {"input": ["a", ""]}}, "input.1: string should have at least 1"),
         ("POST", "/v1/responses", {"json": {"input": [{"type": "x"}]}}, "input.0.type: 'x' is not one of"),
         ("POST", "/v1/chat/completions", {"json": SAID | {"stop": ["", "x"]}}, "stop.0: string should have"),
+        ("POST", "/v1/chat/completions", {"json": SAID | {"stop": ["x"] * 5}}, "stop: list should have"),
         ("POST", "/v1/chat/completions", {"json": SAID | {"tool_choice": "required"}}, "tool_choice: a call"),
         (
             "POST",

@@ -145,7 +145,7 @@ async def test_a_picture_that_is_too_large_does_not_end_the_chat(
     assert ("look\n[an image]" in asked, "hello?" in asked, "data:" in asked) == (True, True, False)
 
 
-async def test_the_responses_api_is_shown_pictures_too_and_no_trace_has_one(seeing: Any, server: Any) -> None:
+async def test_the_responses_api_is_shown_pictures_too(seeing: Any, server: Any) -> None:
     picture = url("r", 400_000)
     server.script(answer("A boat."))
     content = [{"type": "input_text", "text": "what is it?"}, {"type": "input_image", "image_url": picture}]
@@ -157,6 +157,3 @@ async def test_the_responses_api_is_shown_pictures_too_and_no_trace_has_one(seei
     assert told.status_code == 200
     assert len(told.content) < 10_000
     assert shown(server.asked[-1]) == [["what is it?", picture]]
-    await seeing.pet.components.recorder.flush()
-    trace = await seeing.pet.traces.get(told.json()["trace_id"], seeing.pet.clock())
-    assert ("what is it?" in str(trace.root), picture[-100:] in str(trace.root)) == (True, False)

@@ -112,6 +112,21 @@ def until(browser, true):
     WebDriverWait(browser, 10, poll_frequency=0.05, ignored_exceptions=going).until(lambda _: true())
 
 
+def sideways(browser, *urls):
+    """Those of the pages that a phone has to scroll sideways."""
+    size = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    wide = []
+    try:
+        for url in urls:
+            browser.get(url)
+            if browser.execute_script("return document.documentElement.scrollWidth") > 390:
+                wide.append(url)
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    return wide
+
+
 def test_the_list_is_filtered_and_a_trace_opened(browser):
     assert len(all_of(browser, "a.open")) >= 3
     one(browser, "[name=user]").send_keys("ben", Key.ENTER)
@@ -168,15 +183,5 @@ def test_what_is_hostile_does_nothing(browser, site):
 
 
 def test_a_narrow_page_does_not_scroll_sideways(browser, site):
-    size = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    try:
-        for path in (
-            "/traces",
-            f"/traces/{site.turn.id}?span=0.4",
-            f"/compare?id={site.turn.id}&id={site.other.id}",
-        ):
-            browser.get(site.url + path)
-            assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
-    finally:
-        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    opened, compared = f"/traces/{site.turn.id}?span=0.4", f"/compare?id={site.turn.id}&id={site.other.id}"
+    assert sideways(browser, *(site.url + page for page in ("/traces", opened, compared))) == []

@@ -14,17 +14,13 @@ from agent.surfaces.http.openai_api import chat
 Serve = Callable[..., Awaitable[Any]]
 
 
-def client_of(site: Any, key: str, **more: Any) -> openai.AsyncOpenAI:
-    return openai.AsyncOpenAI(base_url=f"{site.url}/v1", api_key=key, max_retries=0, timeout=20, **more)
-
-
 def said(text: str) -> list[Any]:
     return [{"role": "user", "content": text}]
 
 
 async def test_the_python_client_talks_and_is_remembered(site: Any) -> None:
     _, secret = await site.key("mickael")
-    async with client_of(site, secret) as client:
+    async with site.openai(secret) as client:
         told = await client.chat.completions.create(
             model="hachi", messages=said("my sister Lucie is allergic to nuts")
         )
@@ -55,7 +51,7 @@ async def test_a_stream_brings_pieces_then_memories_then_usage(scripted: Any, mo
         answer("You have two ferrets, Ana."),
     )
     _, secret = await scripted.key("ana")
-    async with client_of(scripted, secret) as client:
+    async with scripted.openai(secret) as client:
         stream = await client.chat.completions.create(
             model="hachi",
             messages=said("how many ferrets do I have?"),
@@ -78,7 +74,7 @@ async def test_a_stream_brings_pieces_then_memories_then_usage(scripted: Any, mo
 
 async def test_the_client_raises_typed_errors_and_repeats_no_turn(scripted, model) -> None:
     _, secret = await scripted.key("dan")
-    async with client_of(scripted, "hachi-wrong") as client:
+    async with scripted.openai("hachi-wrong") as client:
         with pytest.raises(openai.AuthenticationError, match="no such key"):
             await client.models.list()
     async with openai.AsyncOpenAI(base_url=f"{scripted.url}/v1", api_key=secret) as client:
@@ -107,7 +103,7 @@ async def test_a_stream_that_breaks_midway_raises_in_the_client(scripted: Any, m
         async for chunk in stream:
             shown.append(chunk.choices[0].delta.content or "")
 
-    async with client_of(scripted, secret) as client:
+    async with scripted.openai(secret) as client:
         stream = await client.chat.completions.create(model="hachi", messages=said("tell"), stream=True)
         with pytest.raises(openai.APIError, match="language model"):
             await read(stream)

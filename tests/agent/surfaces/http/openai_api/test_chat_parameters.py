@@ -3,7 +3,6 @@
 import json
 from typing import Any
 
-import openai
 import pytest
 from scripted_server import Call, Fail, Say, ScriptedServer, answer
 
@@ -28,10 +27,6 @@ SHAPE = {"type": "json_schema", "json_schema": {"name": "town", "schema": TOWN, 
 
 def said(text: str) -> list[Any]:
     return [{"role": "user", "content": text}]
-
-
-def client_of(site: Any, key: str) -> openai.AsyncOpenAI:
-    return openai.AsyncOpenAI(base_url=f"{site.url}/v1", api_key=key, max_retries=0, timeout=20)
 
 
 async def test_sampling_parameters_reach_the_model(scripted: Any, model: ScriptedServer) -> None:
@@ -105,7 +100,7 @@ async def test_a_clients_tool_is_called_and_its_result_answered(scripted, model,
         answer("Sunny in Lyon."),
     )
     messages: list[Any] = said("how is the weather at Tia's?")
-    async with client_of(scripted, secret) as client:
+    async with scripted.openai(secret) as client:
         first = client.chat.completions.create
         if stream:
             chunks = [
@@ -191,8 +186,8 @@ async def test_a_form_that_the_server_enforces_is_streamed(serve: Any, server: S
     assert '"error"' in twice.text  # not a second object behind the first
 
 
-async def test_images_go_to_a_model_that_sees_and_are_refused_by_others(
-    serve: Any, server: Any, scripted: Any, model: ScriptedServer
+async def test_images_are_refused_where_the_model_sees_none_and_left_out_of_what_was_said(
+    scripted: Any, model: ScriptedServer
 ) -> None:
     url = "data:image/png;base64,AAAA"
     picture = [{"type": "text", "text": "what is it?"}, {"type": "image_url", "image_url": {"url": url}}]
@@ -205,19 +200,6 @@ async def test_images_go_to_a_model_that_sees_and_are_refused_by_others(
     await scripted.client.post("/v1/chat/completions", json=old, headers=headers)
     assert model.asked[-1].conversation[0] == ("user", "what is it?")
 
-    given = {"openai_base_url": server.url, "openai_api_key": "sk-1", "model": "tiny", "api": "chat"}
-    site = await serve(images=True, **given)
-    server.script(answer("A boat."), answer("Blue."))
-    headers = await site.headers("ana")
-    await site.client.post("/v1/chat/completions", json=body, headers=headers)
-    body["messages"] += [{"role": "assistant", "content": "A boat."}, *said("and its colour?")]
-    await site.client.post("/v1/chat/completions", json=body, headers=headers)
-    for asked in server.asked:
-        shown = next(m["content"] for m in asked.json["messages"] if m["role"] == "user")
-        assert [part["type"] for part in shown] == ["text", "image_url"]
-        assert shown[1]["image_url"]["url"] == url
-    assert [row["text"] for row in site.messages("ana")][::2] == ["what is it?", "and its colour?"]
-
 
 async def test_a_service_names_the_person_in_the_body(scripted: Any, model: ScriptedServer) -> None:
     headers = await scripted.headers()
@@ -226,5 +208,3 @@ async def test_a_service_names_the_person_in_the_body(scripted: Any, model: Scri
         said = await scripted.say(f"by {name}", headers, **{name: "zoe"})
         assert said.json()["note"] != HOW_TO_BE_REMEMBERED
     assert [row["text"] for row in scripted.messages("zoe")][::2] == ["by user", "by safety_identifier"]
-    clash = await scripted.say("hello", headers | {"x-openwebui-user-id": "ben"}, user="zoe")
-    assert clash.status_code == 403

@@ -8,7 +8,7 @@ import pytest
 
 async def test_texts_are_embedded_by_the_embedder_of_searches(site: Any) -> None:
     _, secret = await site.key("ana")
-    async with openai.AsyncOpenAI(base_url=f"{site.url}/v1", api_key=secret, max_retries=0) as client:
+    async with site.openai(secret) as client:
         packed = await client.embeddings.create(model="any", input=["a walk by the sea", "tax returns"])
         plain = await client.embeddings.create(
             model="any", input="a walk by the sea", encoding_format="float"

@@ -262,22 +262,3 @@ async def test_a_channel_is_a_place_where_each_is_named(scripted: Any, model: Sc
     headers = await scripted.headers("dan") | {"x-openwebui-chat-id": "channel:c7"}
     refused = await scripted.say("what was said?", headers)
     assert (refused.status_code, "only a service's key" in refused.text) == (403, True)
-
-
-async def test_a_question_whose_history_is_kept_here_waits_for_its_tools(scripted, model) -> None:
-    headers = await service(scripted, "eli", CHAT)
-    del headers["x-openwebui-chat-id"]
-    kept: dict[str, Any] = {"tools": [TOOL], "conversation": "eli"}
-    model.script(Call("get_current_time", {}, id="call_9"), answer("Noon."))
-    await scripted.say("What time is it?", headers, **kept)
-    call = {"id": "call_9", "type": "function", "function": {"name": "get_current_time", "arguments": "{}"}}
-    messages = [
-        {"role": "user", "content": "What time is it?"},
-        {"role": "assistant", "content": "", "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "call_9", "content": "12:00"},
-    ]
-    body = {"messages": messages, **kept}
-    assert "Noon." in (await scripted.client.post("/v1/chat/completions", json=body, headers=headers)).text
-    assert model.asked[-1].results == ["12:00"]
-    told = [row["text"] for row in scripted.messages(headers["x-openwebui-user-id"])]
-    assert told == ["What time is it?", "Noon."]

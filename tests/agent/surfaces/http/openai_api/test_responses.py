@@ -3,7 +3,6 @@
 import json
 from typing import Any
 
-import openai
 import pytest
 import pytest_asyncio
 from scripted_server import Call, ScriptedServer, answer
@@ -19,7 +18,7 @@ WEATHER: Any = {
 @pytest_asyncio.fixture(loop_scope="session")
 async def client(scripted: Any, request: Any) -> Any:
     _, secret = await scripted.key(user_of(request))
-    async with openai.AsyncOpenAI(base_url=f"{scripted.url}/v1", api_key=secret, max_retries=0) as made:
+    async with scripted.openai(secret) as made:
         yield made
 
 

@@ -1,4 +1,5 @@
-"""Documents over HTTP: a person's own, a place's, everybody's, and who may do what with them."""
+"""Documents over HTTP: a person's own, a place's, everybody's. Whose key may do what proves
+`test_who_acts.py`."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -57,14 +58,10 @@ async def test_an_unreadable_document_is_400_and_says_why(site: Any) -> None:
 
 async def test_everybodys_documents_are_changed_by_admins_and_read_by_all(serve: Serve) -> None:
     site = await serve()
-    admin, ana, service = await site.headers(admin=True), await site.headers("ana"), await site.headers()
-    for headers in (ana, service, service | {"x-openwebui-user-id": "ana", "x-openwebui-user-role": "admin"}):
-        for refused in (
-            await site.client.post(ALL, json=TRAVEL, headers=headers),
-            await site.client.put(f"{ALL}/files/a.md", content=b"hello", headers=headers),
-            await site.client.delete(f"{ALL}/{'0' * 36}", headers=headers),
-        ):
-            assert (refused.status_code, refused.json()["error"]["code"]) == (403, "forbidden")
+    admin, ana = await site.headers(admin=True), await site.headers("ana")
+    claims = await site.headers() | {"x-openwebui-user-id": "ana", "x-openwebui-user-role": "admin"}
+    refused = await site.client.post(ALL, json=TRAVEL, headers=claims)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (403, "forbidden")
     made = await site.client.post(ALL, json=TRAVEL, headers=admin)
     assert (made.status_code, made.json()["owner"]) == (201, "global")
     for path in (ALL, MINE):
@@ -77,23 +74,13 @@ async def test_everybodys_documents_are_changed_by_admins_and_read_by_all(serve:
     assert (await site.client.get(ALL, headers=ana)).json() == []
 
 
-async def test_a_places_documents_are_for_a_service_that_names_nobody(site: Any) -> None:
+async def test_a_places_documents_are_read_inside_it_and_changed_there_alone(site: Any) -> None:
     service = await site.headers()
     made = await site.client.post(ACME, json=TRAVEL, headers=service)
     assert (made.status_code, made.json()["owner"]) == (201, "place:acme")
     id = made.json()["id"]
-    for headers in (
-        await site.headers("ana"),
-        await site.headers("ana", admin=True),
-        service | {"x-openwebui-user-id": "ana"},
-    ):
-        for refused in (
-            await site.client.get(ACME, headers=headers),
-            await site.client.get("/api/knowledge/search?place=acme&query=trains", headers=headers),
-            await site.client.post(ACME, json=TRAVEL, headers=headers),
-            await site.client.delete(f"/api/knowledge/{id}?place=acme", headers=headers),
-        ):
-            assert (refused.status_code, "office" in refused.text) == (403, False)
+    refused = await site.client.get(ACME, headers=await site.headers("ana", admin=True))
+    assert refused.status_code == 403, "an admin who is a person"
     inside = await site.client.get("/api/knowledge?place=acme/general", headers=service)
     assert [one["id"] for one in inside.json()] == [id]
     gone = await site.client.delete(f"/api/knowledge/{id}?place=acme/general", headers=service)
