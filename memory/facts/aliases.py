@@ -23,9 +23,9 @@ def also_called(name: str, other: str) -> str:
 
 def names_in(text: str) -> tuple[str, str] | None:
     """Return the two names that an alias sentence links; None for any other sentence."""
-    name, said, other = text.strip().removesuffix(".").partition(_ALSO_CALLED)
+    name, separator, other = text.strip().removesuffix(".").partition(_ALSO_CALLED)
     named = all(0 < len(one.split()) <= _MOST_WORDS for one in (name, other))
-    return (name, other) if said and named and fold(name) != fold(other) else None
+    return (name, other) if separator and named and fold(name) != fold(other) else None
 
 
 async def names_of_others(connection: AsyncConnection, place: Place, user: str) -> frozenset[str]:
@@ -33,7 +33,7 @@ async def names_of_others(connection: AsyncConnection, place: Place, user: str) 
     around it or inside it. Empty in private."""
     if place.private:
         return frozenset()
-    known = union(
+    query = union(
         select(messages.c.author.label("name")).where(
             messages.c.user_id != user, messages.c.role == "user", _is_around(messages.c.place, place)
         ),
@@ -46,11 +46,11 @@ async def names_of_others(connection: AsyncConnection, place: Place, user: str) 
             _is_around(context_entries.c.place, place),
         ),
     )
-    names = (await connection.execute(known)).scalars()
+    names = (await connection.execute(query)).scalars()
     return frozenset(part for name in names for part in (fold(name), *parts_of(name)))
 
 
-async def links_of(
+async def linked_names(
     connection: AsyncConnection, place: Place, user: str, content: str
 ) -> list[tuple[str, str]]:
     """Return the pair of names that a fact links; empty if another person there has one of the names."""

@@ -26,9 +26,9 @@ from memory.records import Decision, Memory, NewMemory
 from memory.sql.engine.errors import retried
 from memory.sql.tables import memory_owners
 
-AT_ONCE = 500
+PER_TRANSACTION = 500
 """How many facts are stored in one transaction …"""
-JUDGED = 10
+PER_JUDGE_CALL = 10
 """… and how many are sent to a model in one call, if a model rules on facts."""
 
 Stated = Sequence[tuple[NewMemory, Provenance]]
@@ -42,7 +42,7 @@ async def remember_many(
     judged = writer.similar.judge is not None
     decisions: list[Decision] = []
     with decision_run(writer.logged), span("decision"):
-        while part := _of_the_same(stated[len(decisions) :][: JUDGED if judged else AT_ONCE]):
+        while part := _same_owners(stated[len(decisions) :][: PER_JUDGE_CALL if judged else PER_TRANSACTION]):
             decided_on = await (writer.remember_each(part) if judged else _store(writer, part))
             decisions += decided_on
             if progress:
@@ -51,7 +51,7 @@ async def remember_many(
     return decisions
 
 
-def _of_the_same(stated: Stated) -> Stated:
+def _same_owners(stated: Stated) -> Stated:
     """Return the leading facts that have the same owners and audience."""
     first = [(origin.owners, origin.audience) for _, origin in stated[:1]]
     return [*takewhile(lambda one: [(one[1].owners, one[1].audience)] == first, stated)]
@@ -62,11 +62,11 @@ async def _store(writer: FactWriter, stated: Stated) -> list[Decision]:
     facts = await writer.candidates(stated, {}, embed=False)
     count_candidates(facts)
     decisions: list[Decision] = []
-    while left := facts[len(decisions) :]:
-        stored = await retried(partial(_store_together, writer, left))
+    while undecided := facts[len(decisions) :]:
+        stored = await retried(partial(_store_together, writer, undecided))
         if not stored:
-            [vector] = await embed_if_possible(writer.similar.embedder, [left[0].proposed.content])
-            decision, _ = await writer.decide(replace(left[0], vector=vector))
+            [vector] = await embed_if_possible(writer.similar.embedder, [undecided[0].proposed.content])
+            decision, _ = await writer.decide(replace(undecided[0], vector=vector))
             stored = [decision]
         decisions += stored
     for fact, decision in zip(facts, decisions, strict=True):
@@ -81,9 +81,9 @@ async def _store_together(writer: FactWriter, facts: Sequence[CandidateFact]) ->
     new: dict[str, Memory] = {}
     async with writer.database.write(lock=origin.owners) as connection:
         aliases = await writer.store.aliases(origin.audience.keys, now, connection)
-        theirs = memory_owners.c.owner.in_(origin.owners)
+        owned = memory_owners.c.owner.in_(origin.owners)
         same = memory_owners.c.content_key.in_({fact.key for fact in facts})
-        used = set(await connection.scalars(select(memory_owners.c.content_key).where(theirs, same)))
+        used = set(await connection.scalars(select(memory_owners.c.content_key).where(owned, same)))
         for fact in facts:
             content, decision = fact.proposed.content, refusal(fact, writer.importance_floor)
             if decision is None and fact.key in used | new.keys():
@@ -107,8 +107,8 @@ async def _stored_verbatim(
     writer: FactWriter, connection: AsyncConnection, fact: CandidateFact
 ) -> Decision | None:
     """Decide on a fact that each owner already has in the same words; None if an owner does not."""
-    known = await writer.store.comparable_facts(connection, fact.origin.owners, fact.key, fact.now)
-    if deciding_owners(fact, fact.still_valid(known.worded_so)):
+    comparable = await writer.store.comparable_facts(connection, fact.origin.owners, fact.key, fact.now)
+    if deciding_owners(fact, fact.still_valid(comparable.worded_so)):
         return None
     decision, _ = await writer.rows.store_decision(connection, fact, NOT_SEARCHED)
     return decision

@@ -78,8 +78,8 @@ class CandidateFact:
         origin = self.origin
         arrives = origin.live and origin.message_id is not None
         ahead = memory.created_at > self.now >= origin.said_at
-        there_already = origin.said_at == memory.created_at or ahead
-        later = origin.stated_now or origin.said_at > memory.created_at or (arrives and there_already)
+        equal_or_ahead = origin.said_at == memory.created_at or ahead
+        later = origin.stated_now or origin.said_at > memory.created_at or (arrives and equal_or_ahead)
         return later or self.restates(memory)
 
     def restates(self, memory: Memory) -> bool:
@@ -91,20 +91,20 @@ class CandidateFact:
     def prolongs(self, memory: Memory) -> bool:
         """Return whether the fact extends the memory's expiry. A fact without a ttl removes the expiry if a
         caller states it, and leaves it unchanged if a model does."""
-        until, known = self.expires_at, memory.expires_at
-        if known is None or self.restates(memory):
+        until, stored_until = self.expires_at, memory.expires_at
+        if stored_until is None or self.restates(memory):
             return False
         if self.origin.said_at < memory.created_at and not self.newer_than(memory):
             return False
-        return not self.origin.live if until is None else until > known
+        return not self.origin.live if until is None else until > stored_until
 
     def decides_for(self, memory: Memory) -> frozenset[str]:
         """Return the owners for whom the person may supersede or confirm the memory: all its owners, but only
         the person if somebody else stated it too."""
         if self.origin.everybody:
             return memory.owners
-        own = user_key(self.origin.user)
-        return memory.owners if tellers(memory.owners, memory.user_id) == {own} else memory.owners & {own}
+        user = user_key(self.origin.user)
+        return memory.owners if tellers(memory.owners, memory.user_id) == {user} else memory.owners & {user}
 
     def corrects(self, memory: Memory) -> bool:
         """Return whether the fact names this memory in `replaces`, is newer, and differs from it, if only in
@@ -113,14 +113,14 @@ class CandidateFact:
             return False
         new_memory = self.proposed
         proposed = (new_memory.content, new_memory.importance, new_memory.type, set(new_memory.subjects))
-        known = (memory.content, memory.importance, memory.type, set(memory.subjects))
-        return proposed != known or not _at_once(self.expires_at, memory.expires_at)
+        stored = (memory.content, memory.importance, memory.type, set(memory.subjects))
+        return proposed != stored or not _same_second(self.expires_at, memory.expires_at)
 
-    def still_valid(self, worded_so: Mapping[str, Memory]) -> dict[str, Memory]:
+    def still_valid(self, verbatim: Mapping[str, Memory]) -> dict[str, Memory]:
         """Return the unexpired memories in the same words that the fact does not correct, by owner."""
         return {
             owner: memory
-            for owner, memory in worded_so.items()
+            for owner, memory in verbatim.items()
             if (memory.expires_at is None or memory.expires_at > self.now)
             and not (self.corrects(memory) and owner in self.decides_for(memory))
         }
@@ -175,8 +175,8 @@ class CandidateFact:
         )
 
 
-def _at_once(one: datetime | None, other: datetime | None) -> bool:
+def _same_second(time: datetime | None, other: datetime | None) -> bool:
     """Return whether the times differ by less than a second, the precision of a ttl."""
-    if one is None or other is None:
-        return one is other
-    return abs(one - other) < timedelta(seconds=1)
+    if time is None or other is None:
+        return time is other
+    return abs(time - other) < timedelta(seconds=1)

@@ -102,7 +102,7 @@ def _tidy(text: str) -> str:
     text = unicodedata.normalize("NFKC", text.translate(_TABLE)).translate(_TABLE)
     if not text.isascii():
         text = unicodedata.normalize("NFKC", _POINTS.sub("", text))
-        text = "".join(_plain_digit(letter) for letter in text)
+        text = "".join(_ascii_digit(letter) for letter in text)
     return " ".join(text.split())
 
 
@@ -111,9 +111,9 @@ def normalise(text: str) -> str:
     """Return the normalised text; equal facts have the same. Idempotent."""
     # "ß" is no "ss": in Maßen is moderately, in Massen in crowds.
     folded = "ß".join(part.casefold() for part in _tidy(text).replace("ẞ", "ß").split("ß"))
-    plain = _tidy(unicodedata.normalize("NFKC", folded))
-    bare = " ".join(_LISTING.sub(" ", plain).split())
-    return bare.rstrip(_CLOSING).lstrip(_OPENING) or plain
+    tidied = _tidy(unicodedata.normalize("NFKC", folded))
+    bare = " ".join(_LISTING.sub(" ", tidied).split())
+    return bare.rstrip(_CLOSING).lstrip(_OPENING) or tidied
 
 
 def content_key(text: str) -> str:
@@ -144,7 +144,7 @@ def near(similarity: float, thresholds: Thresholds) -> bool:
     return similarity >= thresholds.recall + NEAR * (thresholds.dedupe - thresholds.recall)
 
 
-def _plain_digit(letter: str) -> str:
+def _ascii_digit(letter: str) -> str:
     if letter.isascii() or not letter.isdecimal():
         return letter
     return str(unicodedata.decimal(letter))
@@ -154,24 +154,24 @@ def missing_value(new: str, stored: str) -> str | None:
     """Return a word of the new fact whose value the stored one lacks; None if no value would be lost."""
     every, every_before = _words(new), _words(stored)
     written, before = ([word for word in words if _tells(word)] for words in (every, every_before))
-    said, there = ([word.casefold() for word in words] for words in (written, before))
-    if len(_denials(there)) != len(_denials(said)):
-        return max(_denials(there), _denials(said), key=len)[-1]
-    extra = Counter(said) - Counter(there)
+    new_words, stored_words = ([word.casefold() for word in words] for words in (written, before))
+    if len(_denials(stored_words)) != len(_denials(new_words)):
+        return max(_denials(stored_words), _denials(new_words), key=len)[-1]
+    extra = Counter(new_words) - Counter(stored_words)
     if capital := [word for word in written if word.casefold() in extra and not word.islower()]:
         return capital[0]  # also a number, a sign, or a word in a script without capitals
-    if signs := [word for word in Counter(there) - Counter(said) if _is_sign(word)]:
+    if signs := [word for word in Counter(stored_words) - Counter(new_words) if _is_sign(word)]:
         return signs[0]
     if extra:
-        return None if _stand_for_numbers(extra, said, there) else next(iter(extra))
-    if other := _in_place(every, every_before):
-        return other
-    bound = {pair for pair in pairwise(said) if _is_number(pair[0]) or fold(pair[0]) in _DENYING}
-    if apart := bound.difference(pairwise(there)):
+        return None if _stand_for_numbers(extra, new_words, stored_words) else next(iter(extra))
+    if swapped := _in_place(every, every_before):
+        return swapped
+    bound = {pair for pair in pairwise(new_words) if _is_number(pair[0]) or fold(pair[0]) in _DENYING}
+    if apart := bound.difference(pairwise(stored_words)):
         return apart.pop()[1]
     names = {word for word in (*written[1:], *before[1:]) if word[0].isupper()}
-    free = len(names) < 2 and not bound and all(word.islower() for word in said)
-    return None if free or _in_order(said, there) else said[-1]
+    free = len(names) < 2 and not bound and all(word.islower() for word in new_words)
+    return None if free or _in_order(new_words, stored_words) else new_words[-1]
 
 
 def mentions(text: str, fact: str, aside: Collection[str] = ()) -> bool:
@@ -197,15 +197,15 @@ def only_recalled(
         return frozenset()
     values = {word.casefold() for word in _words(bare)[1:] if _is_value(word)}
     question = _telling(" ".join(one for one in sentences(message) if one not in spoken))
-    found = set[str]()
+    recalled = set[str]()
     for id, text in stored.items():
         words = _words(text)
         if denials != len(_denials(words)) or not values <= {word.casefold() for word in words}:
             continue
         before = _telling(without_names(text, aside))
         if not (stated & question - before and stated & before <= question):
-            found.add(id)
-    return frozenset(found)
+            recalled.add(id)
+    return frozenset(recalled)
 
 
 def takes_from(stored: str, new: str, message: str) -> bool:
@@ -231,19 +231,19 @@ def differs_in_value(new: str, stored: str) -> bool:
     """Return whether the new fact has a different number, name, sign or denial, or different words in the
     same positions. In scripts without capitals any word may be a name."""
     every, every_before = _words(new), _words(stored)
-    said, there = ([word.casefold() for word in words] for words in (every, every_before))
-    if len(_denials(said)) != len(_denials(there)):
+    new_words, stored_words = ([word.casefold() for word in words] for words in (every, every_before))
+    if len(_denials(new_words)) != len(_denials(stored_words)):
         return True
     marks = {word.casefold() for at, word in enumerate(every) if _is_mark(word, first=at == 0)}
-    runs = SequenceMatcher(None, there, said, autojunk=False).get_opcodes()
-    others = [j - i == m - k and how == "replace" for how, i, j, k, m in runs if how != "equal"]
-    return not marks <= {*there} or (bool(others) and all(others))
+    runs = SequenceMatcher(None, stored_words, new_words, autojunk=False).get_opcodes()
+    swaps = [j - i == m - k and how == "replace" for how, i, j, k, m in runs if how != "equal"]
+    return not marks <= {*stored_words} or (bool(swaps) and all(swaps))
 
 
 def coarser(new: str, stored: str) -> bool:
     """Return whether the new fact has at most half as many content words, of which at most two are new."""
-    said, there = ({word.casefold() for word in _words(text) if _tells(word)} for text in (new, stored))
-    return 2 * len(said) <= len(there) and len(said - there) <= 2
+    new_words, stored_words = ({w.casefold() for w in _words(text) if _tells(w)} for text in (new, stored))
+    return 2 * len(new_words) <= len(stored_words) and len(new_words - stored_words) <= 2
 
 
 def _is_mark(word: str, first: bool) -> bool:
@@ -254,8 +254,8 @@ def _is_mark(word: str, first: bool) -> bool:
 @lru_cache(maxsize=4096)  # the same facts recur
 def _words(text: str) -> tuple[str, ...]:
     """Return the words; in scripts without spaces each character is a word."""
-    found = _TOKEN.findall(_NOT.sub(" not", _tidy(text)))
-    return tuple(part for word in found for part in (word if _is_unspaced(word) else [word]))
+    tokens = _TOKEN.findall(_NOT.sub(" not", _tidy(text)))
+    return tuple(part for word in tokens for part in (word if _is_unspaced(word) else [word]))
 
 
 def _is_unspaced(word: str) -> bool:
@@ -279,10 +279,10 @@ def _is_sign(word: str) -> bool:
     return word in "%#-" or unicodedata.category(word[0])[0] == "S"
 
 
-def _in_place(new: Sequence[str], known: Sequence[str]) -> str | None:
+def _in_place(new: Sequence[str], stored: Sequence[str]) -> str | None:
     """Return the first new word that replaces another one in the same position."""
-    there, said = ([word.casefold() for word in words] for words in (known, new))
-    runs = SequenceMatcher(None, there, said, autojunk=False).get_opcodes()
+    stored_words, new_words = ([word.casefold() for word in words] for words in (stored, new))
+    runs = SequenceMatcher(None, stored_words, new_words, autojunk=False).get_opcodes()
     return next((new[k] for how, i, j, k, m in runs if how == "replace" and j - i == m - k), None)
 
 
@@ -290,15 +290,15 @@ def _denials(words: Sequence[str]) -> list[str]:
     return [word for word in words if fold(word) in _DENYING]
 
 
-def _stand_for_numbers(extra: Collection[str], said: Sequence[str], there: Sequence[str]) -> bool:
+def _stand_for_numbers(extra: Collection[str], new_words: Sequence[str], stored_words: Sequence[str]) -> bool:
     """Return whether each run with extra words replaces a longer run with a number."""
-    for _, i, j, k, m in SequenceMatcher(None, there, said, autojunk=False).get_opcodes():
-        old, new = there[i:j], said[k:m]
+    for _, i, j, k, m in SequenceMatcher(None, stored_words, new_words, autojunk=False).get_opcodes():
+        old, new = stored_words[i:j], new_words[k:m]
         if not set(extra).isdisjoint(new) and not (len(old) > len(new) and any(map(_is_number, old))):
             return False
     return True
 
 
-def _in_order(said: Sequence[str], there: Sequence[str]) -> bool:
-    left = iter(there)
-    return all(word in left for word in said)
+def _in_order(new_words: Sequence[str], stored_words: Sequence[str]) -> bool:
+    remaining = iter(stored_words)
+    return all(word in remaining for word in new_words)

@@ -71,42 +71,40 @@ class Resolution:
     """Memories that the candidate supersedes."""
 
 
-def deciding_owners(candidate: CandidateFact, worded_so: Collection[str]) -> frozenset[str]:
+def deciding_owners(candidate: CandidateFact, verbatim: Collection[str]) -> frozenset[str]:
     """Return the owners without a memory in the same words, for whom similar memories decide."""
     owners = candidate.origin.owners
-    return owners if candidate.proposed.replaces else owners.difference(worded_so)
+    return owners if candidate.proposed.replaces else owners.difference(verbatim)
 
 
-def resolve(candidate: CandidateFact, worded_so: Mapping[str, Memory], near: Near) -> Resolution:
-    """Decide for every owner. `worded_so` maps owners to their memory in the same words. `near` lists similar
+def resolve(candidate: CandidateFact, verbatim: Mapping[str, Memory], near: Near) -> Resolution:
+    """Decide for every owner. `verbatim` maps owners to their memory in the same words. `near` lists similar
     memories, those with the decisive relations first."""
-    here = next((memory for memory in worded_so.values() if candidate.sees(memory)), None)
-    covered, lacking = _shares(
-        candidate, near, ("same", "subsumed"), candidate.origin.owners - set(worded_so)
-    )
+    readable = next((memory for memory in verbatim.values() if candidate.sees(memory)), None)
+    covered, lacking = _shares(candidate, near, ("same", "subsumed"), candidate.origin.owners - set(verbatim))
     outdated, fresh = _shares(candidate, near, ("outdated",), lacking)
     replaced = _replaced(candidate, near, fresh)
-    if here is not None:
-        return Resolution(here, False, fresh, covered, (), replaced)
+    if readable is not None:
+        return Resolution(readable, False, fresh, covered, (), replaced)
     if lacking:
         memory = _new_memory(candidate, lacking, replaced)
         return Resolution(memory, True, fresh, covered, outdated, replaced)
-    return Resolution(_seen(candidate, covered)[0].memory, False, fresh, covered, (), replaced)
+    return Resolution(_visible(candidate, covered)[0].memory, False, fresh, covered, (), replaced)
 
 
-def decision_of(candidate: CandidateFact, resolution: Resolution, near: Near) -> Decision:
+def resolved_decision(candidate: CandidateFact, resolution: Resolution, near: Near) -> Decision:
     """Return the decision as the audience may see it."""
     memory = resolution.memory
-    covered, replaced = _seen(candidate, resolution.covered), _seen(candidate, resolution.replaced)
-    shown = not resolution.new or candidate.origin.audience.may_read(resolution.fresh)
-    if shown and replaced:
+    covered, replaced = _visible(candidate, resolution.covered), _visible(candidate, resolution.replaced)
+    readable = not resolution.new or candidate.origin.audience.may_read(resolution.fresh)
+    if readable and replaced:
         reason, old = replaced[0].verdict.reason, replaced[0].memory
         return candidate.decision("replace", memory, reason, target=old, close=_close(candidate, near))
-    if resolution.new and shown:
+    if resolution.new and readable:
         return candidate.decision("add", memory, "new", close=_close(candidate, near))
     if not resolution.new and memory not in [step.memory for step in covered]:
         return candidate.decision("ignore", memory, "known word for word", target=memory)
-    first = (covered or _seen(candidate, resolution.outdated))[0]
+    first = (covered or _visible(candidate, resolution.outdated))[0]
     action: Action = "merge" if first.verdict.relation == "same" else "ignore"
     return candidate.decision(action, first.memory, first.verdict.reason, target=first.memory)
 
@@ -117,10 +115,10 @@ def _shares(
     """Return the memories with these relations, with their owners, and the owners without such a memory."""
     steps = []
     for memory, verdict in near:
-        theirs = candidate.decides_for(memory) & owners
-        if verdict.relation in relations and theirs:
-            steps.append(Step(memory, theirs, verdict))
-            owners = owners - theirs
+        deciding = candidate.decides_for(memory) & owners
+        if verdict.relation in relations and deciding:
+            steps.append(Step(memory, deciding, verdict))
+            owners = owners - deciding
     return tuple(steps), owners
 
 
@@ -129,9 +127,9 @@ def _replaced(candidate: CandidateFact, near: Near, fresh: frozenset[str]) -> tu
     for memory, verdict in near:
         # A corrected memory is superseded even for owners that already have the right words.
         owners = candidate.origin.owners if candidate.corrects(memory) else fresh
-        theirs = candidate.decides_for(memory) & owners
-        if verdict.relation == "contradiction" and theirs:
-            steps.append(Step(memory, theirs, verdict))
+        deciding = candidate.decides_for(memory) & owners
+        if verdict.relation == "contradiction" and deciding:
+            steps.append(Step(memory, deciding, verdict))
     return tuple(steps)
 
 
@@ -142,7 +140,7 @@ def _new_memory(candidate: CandidateFact, owners: frozenset[str], replaced: Sequ
     return replace(memory, created_at=max([memory.created_at, *later]))
 
 
-def _seen(candidate: CandidateFact, steps: Sequence[Step]) -> list[Step]:
+def _visible(candidate: CandidateFact, steps: Sequence[Step]) -> list[Step]:
     return [step for step in steps if candidate.sees(step.memory)]
 
 
@@ -155,7 +153,7 @@ def as_candidate(memory: Memory, origin: Provenance, now: datetime) -> Candidate
     """Return a stored fact as a candidate that `origin.user` states."""
     ttl = describe(memory.expires_at - memory.created_at) if memory.expires_at else None
     restored = NewMemory(memory.content, memory.subjects, ttl, memory.type, memory.importance)
-    said = Provenance(
+    provenance = Provenance(
         origin.user,
         memory.created_at,
         origin.place,
@@ -163,7 +161,7 @@ def as_candidate(memory: Memory, origin: Provenance, now: datetime) -> Candidate
         live=True,
         everybody=origin.everybody,
     )
-    return CandidateFact(restored, said, None, now)
+    return CandidateFact(restored, provenance, None, now)
 
 
 def checked(candidate: CandidateFact, old: Memory, verdict: Verdict, aliases: Aliases) -> Verdict:
@@ -171,14 +169,14 @@ def checked(candidate: CandidateFact, old: Memory, verdict: Verdict, aliases: Al
     or a temporary fact a permanent one. Of two facts that say the same in other words, the newer one stays,
     or the one that says more."""
     if verdict.relation in ("same", "subsumed"):
-        new, known = map(aliases.canonical, (candidate.proposed.content, old.content))
-        if (lost := missing_value(new, known)) is None:
+        new, stored = map(aliases.canonical, (candidate.proposed.content, old.content))
+        if (missing := missing_value(new, stored)) is None:
             return verdict
-        if differs_in_value(new, known):
-            return Verdict("different", f"a model judged it known, but {lost!r} is not")
-        alike = verdict.relation == "same" and not differs_in_value(known, new)
-        if not alike and not coarser(new, known):
-            return Verdict("different", f"a model judged it known, but {lost!r} is not")
+        if differs_in_value(new, stored):
+            return Verdict("different", f"a model judged it known, but {missing!r} is not")
+        alike = verdict.relation == "same" and not differs_in_value(stored, new)
+        if not alike and not coarser(new, stored):
+            return Verdict("different", f"a model judged it known, but {missing!r} is not")
         stays = alike and candidate.newer_than(old) and old.expires_at is None
         verdict = Verdict("contradiction" if stays else "outdated", f"{verdict.reason}, in other words")
     if verdict.relation != "contradiction":
@@ -190,16 +188,16 @@ def checked(candidate: CandidateFact, old: Memory, verdict: Verdict, aliases: Al
     return verdict
 
 
-def step_of(
+def ruled_step(
     candidate: CandidateFact, new: Memory, old: Memory, ruling: Ruling, aliases: Aliases
 ) -> Step | None:
     """Return which of two stored facts a ruling supersedes, with the owners; None if it changes nothing."""
     verdict = checked(candidate, old, RULINGS[ruling], aliases)
-    back = old if verdict.relation == "contradiction" else new
+    outdated = old if verdict.relation == "contradiction" else new
     owners = candidate.decides_for(old) & candidate.decides_for(new) & candidate.origin.owners
     if verdict.relation == "different" or new.id == old.id or not owners:
         return None
-    return Step(back, owners, verdict)
+    return Step(outdated, owners, verdict)
 
 
 def ruled_decision(candidate: CandidateFact, new: Memory, old: Memory, step: Step) -> Decision:
@@ -260,8 +258,8 @@ class Case(Traced):
     @classmethod
     def of(cls, fact: CandidateFact, **read: Any) -> "Case":
         """Return the case of a fact. `read` contains the other fields."""
-        found = tuple(replace(hit, memory=None) for hit in fact.origin.found)
-        origin = replace(fact.origin, found=found)
+        hits = tuple(replace(hit, memory=None) for hit in fact.origin.found)
+        origin = replace(fact.origin, found=hits)
         return cls(fact.proposed, origin, fact.now, dict(fact.rulings), frozenset(fact.made), **read)
 
     def decide(self, importance_floor: float) -> tuple[Decision, Resolution | None]:
@@ -272,9 +270,9 @@ class Case(Traced):
         decided = decided or echo_of_memory(fact, [one for one in self.near if one.id in self.recalled])
         if decided:
             return decided, None
-        worded_so = fact.still_valid(self.worded_so)
-        lacking = deciding_owners(fact, worded_so)
-        others = [memory for memory in self.near if not memory.owners.isdisjoint(lacking)]
-        near = with_verdicts(fact, others, self.aliases, self.cosine)
-        resolution = resolve(fact, worded_so, near)
-        return decision_of(fact, resolution, near), resolution
+        verbatim = fact.still_valid(self.worded_so)
+        lacking = deciding_owners(fact, verbatim)
+        competing = [memory for memory in self.near if not memory.owners.isdisjoint(lacking)]
+        near = with_verdicts(fact, competing, self.aliases, self.cosine)
+        resolution = resolve(fact, verbatim, near)
+        return resolved_decision(fact, resolution, near), resolution

@@ -57,17 +57,17 @@ def decision_run(facts: Facts = "on") -> Iterator[None]:
 def count_candidates(facts: Sequence[CandidateFact]) -> None:
     """Count the proposed facts of the current run."""
     for fact in facts:
-        part = _run_of(fact.origin)
+        part = _person_run(fact.origin)
         part.messages.add(fact.origin.said)
         part.candidates += 1
 
 
 def add_decision(origin: Provenance, decision: Decision) -> None:
     """Add a stored decision to the current run."""
-    _run_of(origin).decisions.append((decision, origin.message_id))
+    _person_run(origin).decisions.append((decision, origin.message_id))
 
 
-def _run_of(origin: Provenance) -> _PersonRun:
+def _person_run(origin: Provenance) -> _PersonRun:
     run = _run.get()
     assert run is not None, "decisions are made inside a decision_run"
     return run.setdefault(origin.user, _PersonRun())

@@ -81,8 +81,8 @@ async def ended_facts(database: Database, ids: Collection[str], owner: str, now:
     """Return the facts of these messages that are no longer active for this owner, oldest first, each with
     the fact that superseded it."""
     rows = await database.rows(_NO_LONGER, {"messages": list(ids), "owner": owner, "now": now})
-    found = {row.id: row.content + (f" (since then: {row.instead})" if row.instead else "") for row in rows}
-    return tuple(found.values())
+    facts = {row.id: row.content + (f" (since then: {row.instead})" if row.instead else "") for row in rows}
+    return tuple(facts.values())
 
 
 async def remaining_messages(
@@ -105,8 +105,8 @@ async def still_readable(
     """Return which of these memories the audience may still read."""
     if not memory_ids:
         return set()
-    given = {"ids": list(memory_ids), "owners": list(audience.keys), "now": now}
-    return {row.id for row in await connection.execute(BY_IDS, given)}
+    parameters = {"ids": list(memory_ids), "owners": list(audience.keys), "now": now}
+    return {row.id for row in await connection.execute(BY_IDS, parameters)}
 
 
 async def withhold(
@@ -129,7 +129,7 @@ async def withhold(
     memory.
     """
     ids = {*message_ids, *memory_ids}
-    heard, found = {*message_ids}, dict[str, Any]()
+    heard, summaries = {*message_ids}, dict[str, Any]()
     for part in parts(memory_ids):
         heard.update(await connection.scalars(statements_of(part)))
     query = select(active_conversations).where(active_conversations.c.summary != "")
@@ -138,16 +138,16 @@ async def withhold(
     for part in parts(ids | heard):
         resting = union(_covering(heard.intersection(part)), resting_on(ids.intersection(part), "covered"))
         rests = await connection.execute(query.where(active_conversations.c.id.in_(resting)))
-        found |= {row.id: row for row in rests}
-    rows = [row for row in found.values() if _reads(row.owner, owners)]
-    told = await _told(connection, memory_ids) if telling else None
-    rows = [row for row in rows if told is None or told(row.summary)]
+        summaries |= {row.id: row for row in rests}
+    rows = [row for row in summaries.values() if _reads(row.owner, owners)]
+    repeats = await _repetition_test(connection, memory_ids) if telling else None
+    rows = [row for row in rows if repeats is None or repeats(row.summary)]
     emptied = [row.id for row in rows]
-    in_short = await _memory_summaries(connection, ids.union(emptied), owners, told)
+    fact_summaries = await _memory_summaries(connection, ids.union(emptied), owners, repeats)
     if emptied:
         values: dict[str, Any] = {"summary": "", "withheld": 1, "updated_at": now}
-        these = update(active_conversations).where(active_conversations.c.id.in_(emptied))
-        await connection.execute(these.values(**values, revision=active_conversations.c.revision + 1))
+        emptying = update(active_conversations).where(active_conversations.c.id.in_(emptied))
+        await connection.execute(emptying.values(**values, revision=active_conversations.c.revision + 1))
         await let_go(connection, emptied)
     if emptied and forgetting:
         await hide(connection, forgetting, {"summary": emptied})
@@ -156,10 +156,10 @@ async def withhold(
             await connection.execute(renamed.values(id=new_id()))
     for conversation, owner in {(row.conversation_id, row.owner) for row in rows}:
         await consolidate_again(connection, conversation, owner, now)
-    return len(emptied) + in_short
+    return len(emptied) + fact_summaries
 
 
-async def _told(connection: AsyncConnection, memory_ids: Collection[str]) -> Callable[[str], bool]:
+async def _repetition_test(connection: AsyncConnection, memory_ids: Collection[str]) -> Callable[[str], bool]:
     """Return a test whether a text repeats one of these memories, ignoring their authors' names."""
     facts = (await connection.execute(select(memories).where(memories.c.id.in_(memory_ids)))).all()
     owners = {user_key(fact.user_id) for fact in facts}
@@ -180,35 +180,34 @@ async def _memory_summaries(
     connection: AsyncConnection,
     ids: Collection[str],
     owners: Collection[str] | None,
-    told: Callable[[str], bool] | None,
+    repeats: Callable[[str], bool] | None,
 ) -> int:
     """Empty the summaries of people's facts that rest on one of these ids, or have no evidence, and that pass
-    the test `told`. Returns how many. Each is rewritten once there are enough new facts."""
+    the test `repeats`. Returns how many. Each is rewritten once there are enough new facts."""
     entry, source = context_entries.c, rests_on.c
     direct = select(source.derived_id).where(source.source_id.in_(ids))
     recorded = select(source.derived_id).where(source.derived_id == entry.id).exists()
     query = select(context_entries).where(entry.field == MEMORY_SUMMARY, entry.value != "")
     rows = await connection.execute(query.where(or_(entry.id.in_(direct), ~recorded))) if ids else ()
-    found = [
+    emptied = [
         row.id
         for row in rows
-        if _reads(row.place or user_key(row.user_id), owners) and (told is None or told(row.value))
+        if _reads(row.place or user_key(row.user_id), owners) and (repeats is None or repeats(row.value))
     ]
-    if found:
-        await connection.execute(update(context_entries).where(entry.id.in_(found)).values(value=""))
-        await let_go(connection, found)
-    return len(found)
+    if emptied:
+        await connection.execute(update(context_entries).where(entry.id.in_(emptied)).values(value=""))
+        await let_go(connection, emptied)
+    return len(emptied)
 
 
-def _place_of(owner: str) -> Place:
+def _place(owner: str) -> Place:
     return Place.of_key(owner) if owner.startswith("place:") else Place()
 
 
 def _reads(owner: str, owners: Collection[str] | None) -> bool:
     """Return whether this owner reads rows of one of these owners; None means everybody."""
-    return owners is None or not Audience.of(owner.removeprefix("user:"), _place_of(owner)).keys.isdisjoint(
-        owners
-    )
+    reader = owner.removeprefix("user:")
+    return owners is None or not Audience.of(reader, _place(owner)).keys.isdisjoint(owners)
 
 
 async def consolidate_again(
@@ -216,7 +215,7 @@ async def consolidate_again(
 ) -> None:
     """Add the job that consolidates a conversation again. With a `message`, the job reads that message even
     though the summary covers it."""
-    payload = {"conversation": conversation, "place": list(_place_of(owner).path)}
+    payload = {"conversation": conversation, "place": list(_place(owner).path)}
     about = consolidation_subject(conversation, owner)
     if message is not None:
         payload, about = payload | {"again": [message]}, f"{about} {message}"

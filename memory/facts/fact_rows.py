@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.errors import NotFound
-from memory.facts.aliases import links_of
+from memory.facts.aliases import linked_names
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.compare import same_words
 from memory.facts.decide import Case, Resolution, Step
@@ -48,15 +48,15 @@ class FactRows:
         if resolution is None:
             return decision, case
         await self._write(connection, candidate, resolution)
-        worded_so = candidate.still_valid(case.worded_so).values()
-        known = {memory.id: memory for memory in (*worded_so, *(step.memory for step in resolution.covered))}
-        for id, memory in known.items():
+        verbatim = candidate.still_valid(case.worded_so).values()
+        restated = {m.id: m for m in (*verbatim, *(step.memory for step in resolution.covered))}
+        for id, memory in restated.items():
             until = await self._refresh(connection, candidate, memory)
             decision = replace(decision, expires_at=until) if id == decision.id else decision
         if origin.message_id:
             # A trigger writes the evidence of a new memory.
-            here = set() if resolution.new else {resolution.memory.id}
-            for id in sorted(here.union(known)):
+            stating = set() if resolution.new else {resolution.memory.id}
+            for id in sorted(stating.union(restated)):
                 await record(connection, id, [origin.message_id], "stated")
         return decision, case
 
@@ -82,11 +82,11 @@ class FactRows:
         """Return the new memory with the whole id of the fact that it corrects, or of that fact's
         replacement, and with its subjects if it has none. If the audience may read no such fact, `replaces`
         is None."""
-        named = read_id(new_memory.replaces or "")
-        found = await self.store.current(connection, named, origin.audience, now)
-        if found is None:
+        id = read_id(new_memory.replaces or "")
+        corrected = await self.store.current(connection, id, origin.audience, now)
+        if corrected is None:
             return replace(new_memory, replaces=None)
-        return replace(new_memory, replaces=found.id, subjects=new_memory.subjects or found.subjects)
+        return replace(new_memory, replaces=corrected.id, subjects=new_memory.subjects or corrected.subjects)
 
     async def supersede_stored(
         self, connection: AsyncConnection, candidate: CandidateFact, new: Memory, old: Memory, step: Step
@@ -100,19 +100,19 @@ class FactRows:
                 await record(connection, old.id, [new.message_id], "stated")
 
     async def _has_ended(
-        self, connection: AsyncConnection, candidate: CandidateFact, worded_so: Mapping[str, Memory]
+        self, connection: AsyncConnection, candidate: CandidateFact, verbatim: Mapping[str, Memory]
     ) -> Decision | None:
         """Return the decision to ignore a fact that was stated before it expired or was superseded."""
         origin, now = candidate.origin, candidate.now
         if origin.stated_now or origin.said_at >= now or candidate.proposed.replaces:
             return None
-        for memory in worded_so.values():
-            over = memory.expires_at is not None and origin.said_at < memory.expires_at <= now
-            if over and origin.live and candidate.expires_at is None:
+        for memory in verbatim.values():
+            expired = memory.expires_at is not None and origin.said_at < memory.expires_at <= now
+            if expired and origin.live and candidate.expires_at is None:
                 return candidate.decision("ignore", None, "it had already expired")
-        lacking = origin.owners.difference(worded_so)
+        lacking = origin.owners.difference(verbatim)
         replaced = await replaced_since(connection, lacking, candidate.key, origin.said_at, now)
-        if worded_so or not replaced or lacking.difference(replaced):
+        if verbatim or not replaced or lacking.difference(replaced):
             return None
         id = next(iter(replaced.values()))
         current = await self.store.current(connection, id, origin.audience, now)
@@ -140,7 +140,7 @@ class FactRows:
             await self._supersede(connection, candidate, step, memory.id)
         if resolution.new:
             origin = candidate.origin
-            aliases = await links_of(connection, origin.place, origin.user, memory.content)
+            aliases = await linked_names(connection, origin.place, origin.user, memory.content)
             never = {owner for step in outdated for owner in step.owners}
             await self.store.insert(connection, {candidate.key: memory}, candidate.now, aliases, never)
             candidate.made.add(memory.id)

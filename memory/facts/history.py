@@ -62,21 +62,21 @@ class History:
         Applies to the user, and to a place where nobody else stated the undone memory; an undo in a place
         also applies to the user's own link. Returns the new step. Raises NotFound if nothing can be undone.
         """
-        own = user_key(user)
-        async with self.database.write(lock=audience.keys | {own}) as connection:
-            given = await _restorable(connection, id, audience.keys | {own}, now)
-            there = [row for row in given if row.owner in audience.keys]
-            if not there:
+        person = user_key(user)
+        async with self.database.write(lock=audience.keys | {person}) as connection:
+            restorable = await _restorable(connection, id, audience.keys | {person}, now)
+            visible = [row for row in restorable if row.owner in audience.keys]
+            if not visible:
                 raise NotFound(await _why_not(connection, id, audience, now))
-            new = there[-1].new_id
-            owners = {row.owner for row in there if row.new_id == new}
+            new = visible[-1].new_id
+            owners = {row.owner for row in visible if row.new_id == new}
             [by] = await fetch(connection, memories.c.id == new, now)
-            owners = owners if tellers(by.owners, by.user_id) == {own} else owners & {own}
+            owners = owners if tellers(by.owners, by.user_id) == {person} else owners & {person}
             if not owners:
                 raise NotFound(f"memory {id!r} cannot be undone by {user}: it was stated by somebody else")
-            steps = [row for row in given if row.new_id == new and row.owner in {*owners, own}]
+            steps = [row for row in restorable if row.new_id == new and row.owner in {*owners, person}]
             undone = await _undo(connection, new, steps, user, now)
-            old = next(row.old_id for row in [*reversed(there), *steps] if row.old_id in undone)
+            old = next(row.old_id for row in [*reversed(visible), *steps] if row.old_id in undone)
             texts = await _texts(connection, {new, old})
         return MemoryUpdate(**undone[old], old_content=texts.get(new, ""), new_content=texts.get(old))
 
@@ -85,23 +85,23 @@ class History:
     ) -> tuple[list[Any], dict[str, str]]:
         """Return the steps, oldest first, and the texts of their memories. Only steps whose old memory is
         still linked to the audience are returned."""
-        known = set(await connection.scalars(select(memories.c.id).where(begins(memories.c.id, id))))
-        new = set(known)
+        reached = set(await connection.scalars(select(memories.c.id).where(begins(memories.c.id, id))))
+        new = set(reached)
         steps: dict[str, Any] = {}
-        kept: ColumnElement[bool] = exists().where(
+        linked: ColumnElement[bool] = exists().where(
             memory_owners.c.memory_id == memory_updates.c.old_id,
             memory_owners.c.owner.in_(audience.keys),
             ~link_is_hidden(),
         )
         newer = [hidden.c.row_id == memory_updates.c.new_id + f" {key}" for key in audience.keys]
-        kept = and_(kept, ~exists().where(hidden.c.kind == "link", or_(false(), *newer)))
+        linked = and_(linked, ~exists().where(hidden.c.kind == "link", or_(false(), *newer)))
         while new:
             touching = or_(memory_updates.c.old_id.in_(new), memory_updates.c.new_id.in_(new))
-            rows = (await connection.execute(select(memory_updates).where(touching, kept))).all()
+            rows = (await connection.execute(select(memory_updates).where(touching, linked))).all()
             rows = [row for row in rows if audience.may_read(row.owners)]
             steps |= {row.id: row for row in rows}
-            new = {other for row in rows for other in (row.old_id, row.new_id) if other} - known
-            known |= new
+            new = {other for row in rows for other in (row.old_id, row.new_id) if other} - reached
+            reached |= new
         joined = {id for row in steps.values() for id in (row.old_id, row.new_id) if id}
         return sorted(steps.values(), key=lambda row: row.created_at), await _texts(connection, joined)
 
@@ -135,8 +135,8 @@ async def _restorable(
 
 async def _why_not(connection: AsyncConnection, id: str, audience: Audience, now: datetime) -> str:
     """Return why the memories that this one superseded cannot be restored."""
-    theirs = (begins(_pair.new_id, id), _pair.owner.in_(audience.keys), _pair.lasts != ALWAYS)
-    ended = select(memories.c.expires_at).where(*theirs, memories.c.id == _pair.old_id)
+    superseding = (begins(_pair.new_id, id), _pair.owner.in_(audience.keys), _pair.lasts != ALWAYS)
+    ended = select(memories.c.expires_at).where(*superseding, memories.c.id == _pair.old_id)
     at = await connection.scalar(ended.where(memories.c.expires_at <= now))
     if at is not None:
         return f"what memory {id!r} superseded expired on {at:%d %B %Y}, so it cannot be restored"
@@ -149,8 +149,8 @@ async def _undo(
     """Supersede the memory by the memories that these steps had replaced. Returns the new steps, without
     owners, keyed by the restored id."""
     losing = {row.owner for row in steps}
-    theirs = (_pair.new_id == id, _pair.owner.in_(losing), _pair.lasts != ALWAYS, _pair.reason != TOLD_AGAIN)
-    await connection.execute(delete(replacements).where(*theirs))
+    undoing = (_pair.new_id == id, _pair.owner.in_(losing), _pair.lasts != ALWAYS, _pair.reason != TOLD_AGAIN)
+    await connection.execute(delete(replacements).where(*undoing))
     undone = {}
     for old in dict.fromkeys(row.old_id for row in steps):
         owners = {row.owner for row in steps if row.old_id == old}

@@ -25,25 +25,25 @@ def refusal(candidate: CandidateFact, importance_floor: float) -> Decision | Non
     return None
 
 
-def echo_of_search(candidate: CandidateFact, worded_so: Mapping[str, Memory]) -> Decision | None:
+def echo_of_search(candidate: CandidateFact, verbatim: Mapping[str, Memory]) -> Decision | None:
     """Return the decision to ignore a fact whose words the model read in the turn; None if it is no echo."""
-    repeated = echoed(candidate, worded_so.values())
+    repeated = echoed(candidate, verbatim.values())
     if repeated is None:
         return None
-    worded_so = candidate.still_valid(worded_so)
-    here = next((memory for memory in worded_so.values() if candidate.sees(memory)), None)
+    verbatim = candidate.still_valid(verbatim)
+    readable = next((memory for memory in verbatim.values() if candidate.sees(memory)), None)
     reason = f"only repeats what was found: {repeated!r}"
-    return candidate.decision("ignore", here, reason, target=here)
+    return candidate.decision("ignore", readable, reason, target=readable)
 
 
 def echo_of_memory(candidate: CandidateFact, recalled: Sequence[Memory]) -> Decision | None:
     """Return the decision to ignore a fact that its message does not state and that a stored one says in
     other words. None if there is no such fact, or if the model names it in `replaces`."""
-    here = [memory for memory in recalled if candidate.sees(memory) and not candidate.corrects(memory)]
-    if not here or candidate.proposed.replaces:
+    readable = [memory for memory in recalled if candidate.sees(memory) and not candidate.corrects(memory)]
+    if not readable or candidate.proposed.replaces:
         return None
-    reason = f"not said in the message, and known: {here[0].content!r}"
-    return candidate.decision("ignore", here[0], reason, target=here[0])
+    reason = f"not said in the message, and known: {readable[0].content!r}"
+    return candidate.decision("ignore", readable[0], reason, target=readable[0])
 
 
 def echoed(candidate: CandidateFact, stored: Iterable[Memory]) -> str | None:
@@ -61,11 +61,11 @@ def echoed(candidate: CandidateFact, stored: Iterable[Memory]) -> str | None:
         return text
     stored = list(stored)
     named = {one.id for one in stored if candidate.corrects(one) and candidate.decides_for(one)}
-    found = [hit.content for hit in origin.found if hit.id not in named]
-    own = user_key(origin.user)
-    others = [one for one in stored if one.user_id != origin.user and own not in one.owners]
-    found += [one.content for one in others if not origin.shown.isdisjoint({one.id, one.message_id})]
-    return next((text for text in found if same_words(text, content)), None)
+    texts = [hit.content for hit in origin.found if hit.id not in named]
+    person = user_key(origin.user)
+    by_others = [one for one in stored if one.user_id != origin.user and person not in one.owners]
+    texts += [one.content for one in by_others if not origin.shown.isdisjoint({one.id, one.message_id})]
+    return next((text for text in texts if same_words(text, content)), None)
 
 
 def states(message: str, content: str) -> bool:

@@ -84,11 +84,11 @@ class SimilarFacts:
     async def search(self, candidate: CandidateFact) -> SimilarSearch:
         """Search for the owners' memories to compare the candidate with, before the transaction."""
         content, origin = candidate.proposed.content, candidate.origin
-        found = await self._search(content, candidate.vector, origin.owners, candidate.now, fresh=False)
-        ids = (*(hit.id for hit in (*found.dense, *found.words)), *candidate.rulings)
-        cosine = {hit.id: hit.score for hit in found.dense}
+        rankings = await self._search(content, candidate.vector, origin.owners, candidate.now, fresh=False)
+        ids = (*(hit.id for hit in (*rankings.dense, *rankings.words)), *candidate.rulings)
+        cosine = {hit.id: hit.score for hit in rankings.dense}
         stated = not (origin.live and origin.said) or states(origin.said, content)
-        return SimilarSearch(ids, cosine, found.since, stated)
+        return SimilarSearch(ids, cosine, rankings.since, stated)
 
     async def states(self, candidate: CandidateFact) -> bool:
         """Return whether a sentence of the message, which is no question, has the candidate's meaning."""
@@ -106,21 +106,21 @@ class SimilarFacts:
         Raises NotFound if the message `stated_in` was erased."""
         owners, now, corrected = candidate.origin.owners, candidate.now, candidate.proposed.replaces
         ids = (*searched.ids, corrected) if corrected else searched.ids
-        known = await self.store.comparable_facts(
+        facts = await self.store.comparable_facts(
             connection, owners, candidate.key, now, ids, searched.since, stated_in
         )
         # Only aliases that the audience may read, because it sees the reason.
-        present = candidate.origin.audience.keys
-        aliases = await self.store.aliases(present, now, connection) if searched.since else Aliases()
+        audience_keys = candidate.origin.audience.keys
+        aliases = await self.store.aliases(audience_keys, now, connection) if searched.since else Aliases()
         cosine, thresholds, recalled = searched.cosine, self.embedder.thresholds, frozenset[str]()
-        close = {one.id: one.content for one in known.near if near(cosine.get(one.id, 0.0), thresholds)}
+        close = {one.id: one.content for one in facts.near if near(cosine.get(one.id, 0.0), thresholds)}
         if close and not (searched.stated or corrected):
             names = await _names(connection, candidate.origin.user)
             recalled = only_recalled(candidate.proposed.content, close, candidate.origin.said, names)
         return Case.of(
             candidate,
-            worded_so=known.worded_so,
-            near=tuple(known.near),
+            worded_so=facts.worded_so,
+            near=tuple(facts.near),
             cosine=cosine,
             recalled=recalled,
             aliases=aliases.pairs,
@@ -129,10 +129,10 @@ class SimilarFacts:
     async def related(self, new_memory: NewMemory, old: Memory, user: str) -> bool:
         """Return whether two facts of a person share a tag, the meaning, or a name besides the person's."""
         async with self.database.read() as connection:
-            own = await _names(connection, user)
-        texts = [without_names(text, own) for text in (new_memory.content, old.content)]
+            aside = await _names(connection, user)
+        texts = [without_names(text, aside) for text in (new_memory.content, old.content)]
         names = [{fold(w) for w in _WORD.findall(text) if w[0].isupper() and stems(w)} for text in texts]
-        shared = [without_names(tag, own) for tag in {*new_memory.subjects}.intersection(old.subjects)]
+        shared = [without_names(tag, aside) for tag in {*new_memory.subjects}.intersection(old.subjects)]
         if any(shared) or names[0] & names[1]:
             return True
         return _cosine(*await embed_if_possible(self.embedder, texts)) >= self.embedder.thresholds.recall
@@ -164,17 +164,17 @@ class SimilarFacts:
         first. Only memories that the audience may read are returned."""
         embedded = await embed_if_possible(self.embedder, [text for text, _ in texts])
         rankings: list[Sequence[str]] = []
-        for (text, given), vector in zip(texts, embedded, strict=True):
-            for subjects in (frozenset[str](), frozenset(given)) if given else (frozenset[str](),):
-                found = await self._search(text, vector, origin.owners, origin.said_at, subjects)
-                rankings += [[hit.id for hit in found.dense], [hit.id for hit in found.words]]
+        for (text, tags), vector in zip(texts, embedded, strict=True):
+            for subjects in (frozenset[str](), frozenset(tags)) if tags else (frozenset[str](),):
+                ranking = await self._search(text, vector, origin.owners, origin.said_at, subjects)
+                rankings += [[hit.id for hit in ranking.dense], [hit.id for hit in ranking.words]]
         ids = dict.fromkeys(id for rank in zip_longest(*rankings) for id in rank if id)
         async with self.database.read() as connection:
             memories = await self.store.candidates(connection, list(ids), origin.owners, origin.said_at)
         places = {id: place for place, id in enumerate(ids)}
-        own = [m for m in memories if user_key(origin.user) in tellers(m.owners, m.user_id)]
-        own = [memory for memory in own if origin.audience.may_read(memory.owners)]
-        return sorted(own, key=lambda memory: places.get(memory.id, len(places)))[:most]
+        personal = [m for m in memories if user_key(origin.user) in tellers(m.owners, m.user_id)]
+        personal = [memory for memory in personal if origin.audience.may_read(memory.owners)]
+        return sorted(personal, key=lambda memory: places.get(memory.id, len(places)))[:most]
 
     async def _doubtful(self, candidate: CandidateFact) -> list[Memory]:
         """Return the person's memories that the candidate may supersede; empty if they have stated the same
@@ -183,9 +183,9 @@ class SimilarFacts:
         async with self.database.read() as connection:
             case = await self.read(connection, candidate, searched)
         weighted = with_verdicts(candidate, case.near, case.aliases, case.cosine)
-        said = candidate.origin
+        origin = candidate.origin
         if any(
-            verdict is SAME and memory.user_id == said.user and memory.owners >= said.owners
+            verdict is SAME and memory.user_id == origin.user and memory.owners >= origin.owners
             for memory, verdict in weighted
         ):
             return []
@@ -232,16 +232,16 @@ async def _names(connection: AsyncConnection, user: str) -> list[str]:
     return [user, *await connection.scalars(signed)]
 
 
-def _cosine(one: Any, other: Any) -> float:
-    if one is None or other is None:
+def _cosine(vector: Any, other: Any) -> float:
+    if vector is None or other is None:
         return 0.0
-    size = np.linalg.norm(one) * np.linalg.norm(other)
-    return float(np.dot(one, other) / size) if size else 0.0
+    size = np.linalg.norm(vector) * np.linalg.norm(other)
+    return float(np.dot(vector, other) / size) if size else 0.0
 
 
 def _doubt(candidate: CandidateFact, memory: Memory) -> Doubt:
     """Return both facts in the order in which they were stated."""
     proposed = (candidate.proposed.content, candidate.origin.said_at)
-    known = (memory.content, memory.created_at)
+    stored = (memory.content, memory.created_at)
     older = stated_before(candidate, memory)
-    return Doubt(*proposed, *known) if older else Doubt(*known, *proposed)
+    return Doubt(*proposed, *stored) if older else Doubt(*stored, *proposed)

@@ -14,7 +14,7 @@ from datetime import datetime
 
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.compare import Verdict
-from memory.facts.decide import RULINGS, Case, Ruling, as_candidate, ruled_decision, step_of
+from memory.facts.decide import RULINGS, Case, Ruling, as_candidate, ruled_decision, ruled_step
 from memory.facts.decision_log import Facts, add_decision, count_candidates, decision_run
 from memory.facts.fact_rows import FactRows
 from memory.facts.refusal import refusal
@@ -80,13 +80,13 @@ class FactWriter:
         now = self.clock()
         async with self.database.write(lock=origin.owners) as connection:
             rows = await self.store.candidates(connection, [new_id, old_id], origin.owners, now)
-            found = {memory.id: memory for memory in rows}
-            if not {new_id, old_id} <= found.keys():
+            facts = {memory.id: memory for memory in rows}
+            if not {new_id, old_id} <= facts.keys():
                 return None
-            new, old = found[new_id], found[old_id]
+            new, old = facts[new_id], facts[old_id]
             candidate = as_candidate(new, origin, now)
             aliases = await self.store.aliases(origin.audience.keys, now, connection)
-            step = step_of(candidate, new, old, ruling, aliases)
+            step = ruled_step(candidate, new, old, ruling, aliases)
             if step is None:
                 return None
             await self.rows.supersede_stored(connection, candidate, new, old, step)
@@ -120,11 +120,11 @@ class FactWriter:
         if new_memory.replaces is None:
             return new_memory
         async with self.database.read() as connection:
-            known = await self.rows.replacing(connection, new_memory, origin, now)
-            old = await self.store.current(connection, known.replaces or "", origin.audience, now)
+            resolved = await self.rows.replacing(connection, new_memory, origin, now)
+            old = await self.store.current(connection, resolved.replaces or "", origin.audience, now)
         doubtful = old is not None and origin.live and old.id not in origin.confirmed
         if old is None or not doubtful or await self.similar.related(new_memory, old, origin.user):
-            return known
+            return resolved
         return replace(new_memory, replaces=None)  # the model gave a wrong id: both facts stay
 
     async def decide(self, candidate: CandidateFact) -> tuple[Decision, Case]:
@@ -147,5 +147,5 @@ class FactWriter:
     def note(self, origin: Provenance, decision: Decision) -> None:
         """Count and log a stored decision."""
         add_decision(origin, decision)
-        known = decision.action == "merge" or (decision.action == "ignore" and decision.target_id)
-        self.count(origin.user, {decision.action: 1, "decided": 1} | ({"known": 1} if known else {}))
+        restated = decision.action == "merge" or (decision.action == "ignore" and decision.target_id)
+        self.count(origin.user, {decision.action: 1, "decided": 1} | ({"known": 1} if restated else {}))

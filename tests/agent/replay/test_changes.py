@@ -19,7 +19,7 @@ from agent.turn import call_limit, loop
 from agent.turn.context import prompt
 from agent.types.budget import Budget
 from memory.facts import decide
-from memory.facts.decide import decision_of
+from memory.facts.decide import resolved_decision
 from tools import registry
 
 SETTINGS: dict[str, tuple[Any, str]] = {
@@ -61,7 +61,7 @@ FACT = {"text": "Ana loves a dog.", "messages": [1], "importance": "medium", "ta
 
 
 def _ignored(*_: Any) -> Any:
-    return dataclasses.replace(decision_of(*_), action="ignore", reason="a change")
+    return dataclasses.replace(resolved_decision(*_), action="ignore", reason="a change")
 
 
 CODE: dict[str, tuple[Any, str, Any, str]] = {
@@ -75,7 +75,7 @@ CODE: dict[str, tuple[Any, str, Any, str]] = {
         RequestedSchema("answer", {"type": "object"}),
         "call 1, response_format",
     ),
-    "what is decided": (decide, "decision_of", _ignored, "what became of"),
+    "what is decided": (decide, "resolved_decision", _ignored, "what became of"),
     "what is worth keeping": (
         decide,
         "refusal",

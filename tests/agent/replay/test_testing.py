@@ -20,7 +20,7 @@ from agent.turn.context import prompt
 from agent.turn.output.parse import parse_answer
 from hachi.testing import take_again
 from memory.facts import decide
-from memory.facts.decide import decision_of, with_verdicts
+from memory.facts.decide import resolved_decision, with_verdicts
 from memory.search import recall
 from memory.search.search_rows import SearchRows
 from memory.text import quoting
@@ -81,7 +81,7 @@ MATTERS: dict[str, tuple[Any, str, Any]] = {
     "the persona": (prompt, "read", _persona),
     "what is kept of an answer": (loop, "parse_answer", lambda raw: replace(parse_answer(raw), memories=())),
     "what is forgotten": (loop, "parse_answer", lambda raw: replace(parse_answer(raw), forget=("all",))),
-    "what is decided": (decide, "decision_of", lambda *_: replace(decision_of(*_), action="merge")),
+    "the decision": (decide, "resolved_decision", lambda *_: replace(resolved_decision(*_), action="merge")),
     "what is an echo": (decide, "echo_of_search", lambda fact, _: fact.decision("ignore", None, "an echo")),
     "the reply": (loop, "until_stop", lambda text, _: text.upper()),
     "a search": (vars(TOOLS[0]), "run", finds_nothing),

@@ -19,14 +19,14 @@ async def says_call_me(stack: Stack, name: str, place: str | None) -> None:
 
 
 async def test_one_sentence_gives_a_name_and_no_other(stack: Stack) -> None:
-    for said in ("Ana is also called Annie", " Ana is also called Annie. "):
-        assert names_in(said) == ("Ana", "Annie")
+    for text in ("Ana is also called Annie", " Ana is also called Annie. "):
+        assert names_in(text) == ("Ana", "Annie")
     assert names_in(also_called("Ana Maria", "安娜")) == ("Ana Maria", "安娜")
-    for said in ("Ana is also called ana", "Ana is also called ", "The cat that Ana got is also called Tom"):
-        assert names_in(said) is None
-    for said in ("Ana goes by bus.", "Ana is called a hero"):
-        await stack.remember(said, "ben")
-        assert names_in(said) is None
+    for text in ("Ana is also called ana", "Ana is also called ", "The cat that Ana got is also called Tom"):
+        assert names_in(text) is None
+    for text in ("Ana goes by bus.", "Ana is called a hero"):
+        await stack.remember(text, "ben")
+        assert names_in(text) is None
     assert await linked(stack, "Ana", None) == await linked(stack, "ben", None) == ()
 
 

@@ -17,7 +17,7 @@ def statements(stack: Stack, seed: int, count: int = 40) -> list[tuple[NewMemory
     """Random drafts with how long ago and in which place they were told: new, told before in the same words,
     about people with two names, and ones that are refused."""
     dice = random.Random(seed)
-    found = []
+    drafts = []
     for _ in range(count):
         n, city = dice.randrange(3), dice.choice(["Lyon", "Oslo"])
         text = dice.choice(
@@ -35,19 +35,19 @@ def statements(stack: Stack, seed: int, count: int = 40) -> list[tuple[NewMemory
             "subjects": dice.choice([(), ("hens",)]),
         }
         place = dice.choice(["", "", "", "den"])
-        found.append((NewMemory(text, **about), timedelta(days=dice.choice([0, 0, 2, 5])), place))
-    return found
+        drafts.append((NewMemory(text, **about), timedelta(days=dice.choice([0, 0, 2, 5])), place))
+    return drafts
 
 
-async def told(
-    stack: Stack, user: str, given: list[tuple[NewMemory, timedelta, str]], *, together: bool
+async def remember(
+    stack: Stack, user: str, drafts: list[tuple[NewMemory, timedelta, str]], *, together: bool
 ) -> list[Decision]:
     stated = [
         (
             new_memory,
             Provenance(user, stack.clock.now - ago, Place((user, place) if place else ()), source="note"),
         )
-        for new_memory, ago, place in given
+        for new_memory, ago, place in drafts
     ]
     if together:
         return await remember_many(stack.writer, stated)
@@ -56,22 +56,22 @@ async def told(
 
 async def state(stack: Stack, user: str) -> list[Any]:
     """What the person knows anywhere, with what is stored of it, but for ids."""
-    found = []
+    facts = []
     for place in (Place(), Place((user, "den"))):
         for memory in await stack.store.newest(Audience.of(user, place), stack.clock.now):
             steps = [step.reason for step in await stack.history.of(memory.id, Audience.of(user, place))]
             owners = len(memory.owners)
             about = (memory.importance, memory.expires_at, memory.subjects, memory.created_at, owners)
-            found.append((str(place)[-3:], memory.content, *about, steps))
-    return sorted(found, key=str)
+            facts.append((str(place)[-3:], memory.content, *about, steps))
+    return sorted(facts, key=str)
 
 
 @on_both
 async def test_many_at_once_end_as_one_by_one(stack: Stack) -> None:
     for seed in range(2):  # the second time much of it is known
-        given = statements(stack, seed)
-        one_by_one = await told(stack, "ana", given, together=False)
-        together = await told(stack, "bea", given, together=True)
+        drafts = statements(stack, seed)
+        one_by_one = await remember(stack, "ana", drafts, together=False)
+        together = await remember(stack, "bea", drafts, together=True)
         for one, other in zip(one_by_one, together, strict=True):
             assert (one.action, one.content, one.reason) == (other.action, other.content, other.reason)
             assert (one.id is None, one.expires_at) == (other.id is None, other.expires_at)
@@ -81,7 +81,7 @@ async def test_many_at_once_end_as_one_by_one(stack: Stack) -> None:
 
 
 async def test_what_was_told_together_is_found_once(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memory.facts.bulk.AT_ONCE", 10)
+    monkeypatch.setattr("memory.facts.bulk.PER_TRANSACTION", 10)
     durable: list[int] = []
     origin = Provenance("ana", stack.clock.now)
     stated = [(NewMemory(f"Ana's shelf {n} holds red boxes"), origin) for n in range(13)]

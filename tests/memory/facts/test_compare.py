@@ -105,7 +105,7 @@ def test_any_text_has_a_key_of_32_hexadecimal_digits_and_normalising_twice_chang
     assert normalise(normalise(text)) == normalise(text)
 
 
-LOST = [
+VALUE_LOST = [
     ("the train leaves at 9:15", "the train leaves at 9:45"),
     ("Ana takes 5 mg", "Ana takes 50 mg"),
     ("Ana takes 5mg", "Ana takes 5 g"),
@@ -156,7 +156,7 @@ LOST = [
     ("मीना चाय नहीं पीती है", "मीना चाय पीती है"),
     ("그는 고기를 안 먹는다", "그는 고기를 먹는다"),
 ]
-KNOWN = [
+VALUE_KEPT = [
     ("Ana has the flu", "Ana is down with the flu"),
     ("Ana is 30 years old", "Ana is in her thirties"),
     ("Every morning, Kai walks his dog.", "Kai walks his dog every morning"),
@@ -169,12 +169,12 @@ KNOWN = [
 ]
 
 
-@pytest.mark.parametrize(("known", "new"), LOST)
+@pytest.mark.parametrize(("known", "new"), VALUE_LOST)
 def test_a_word_that_only_the_new_fact_has_is_not_lost(known: str, new: str) -> None:
     assert missing_value(new, known)
 
 
-@pytest.mark.parametrize(("known", "new"), KNOWN)
+@pytest.mark.parametrize(("known", "new"), VALUE_KEPT)
 def test_what_says_no_more_is_known(known: str, new: str) -> None:
     assert missing_value(new, known) is None
 
@@ -186,7 +186,7 @@ def test_any_text_is_known_to_itself(one: str, other: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "fact", "mentioned", "told"),
+    ("text", "fact", "mention", "repeat"),
     [
         ("They spoke of Lisbon.", "Ana lives in Lisbon", True, True),
         ("Ana is well, and that is that.", "Ana lives in Lisbon", False, False),
@@ -196,9 +196,9 @@ def test_any_text_is_known_to_itself(one: str, other: str) -> None:
     ],
 )
 def test_a_text_tells_a_fact_of_which_it_has_a_third_or_two_words(
-    text: str, fact: str, mentioned: bool, told: bool
+    text: str, fact: str, mention: bool, repeat: bool
 ) -> None:
-    assert (mentions(text, fact, ["Ana", "安娜"]), tells(text, fact, ["Ana", "安娜"])) == (mentioned, told)
+    assert (mentions(text, fact, ["Ana", "安娜"]), tells(text, fact, ["Ana", "安娜"])) == (mention, repeat)
 
 
 TEA, HOME = "Ana likes tea", "Ana lives in Lyon"

@@ -135,14 +135,14 @@ async def test_facts_are_offered_by_meaning_words_and_tags_of_one_person(stack: 
     await stack.remember("Ana builds in secret", "anna")
     origin = Provenance("anna", stack.clock.now, Place.parse("acme"))
 
-    found = await stack.similar.around([("Ana builds with Bun or Node", ("health",))], origin, 6)
+    offered = await stack.similar.around([("Ana builds with Bun or Node", ("health",))], origin, 6)
 
-    contents = [memory.content for memory in found]
+    contents = [memory.content for memory in offered]
     assert contents[0] == "Ana builds with Bun"
     assert "Ana adores cats" in contents
     assert not {"Ana builds with Deno", "Ana builds in secret"} & set(contents)
-    known = {memory.content for memory in await stack.similar.around([("Ana builds", ())], origin, 99)}
-    assert not {"Ana builds with Deno", "Ana builds in secret"} & known
+    ranked = {memory.content for memory in await stack.similar.around([("Ana builds", ())], origin, 99)}
+    assert not {"Ana builds with Deno", "Ana builds in secret"} & ranked
 
 
 async def test_a_ruling_on_itself_on_what_is_gone_or_by_what_is_older_or_ends_is_void(stack: Stack) -> None:

@@ -30,8 +30,8 @@ async def test_each_decision_making_is_one_line_of_json(stack: Stack, caplog: An
         NewMemory("Ana runs at noon", replaces=first.id),
         NewMemory("Ana says hello", importance=0.1),
     ]
-    said = "I run at noon. Hello! ☕\n"
-    [now, _] = await stack.writer.remember(new_memories, Provenance("anna", stack.clock.now, said=said))
+    message = "I run at noon. Hello! ☕\n"
+    [now, _] = await stack.writer.remember(new_memories, Provenance("anna", stack.clock.now, said=message))
     await stack.writer.remember([], Provenance("anna", stack.clock.now))
     replaced = {"fact": "Ana runs at noon", "action": "replace", "id": now.id, "target_id": first.id}
     ignored = {"fact": "Ana says hello", "action": "ignore", "reason": "importance 0.1 is under 0.3"}
@@ -39,7 +39,7 @@ async def test_each_decision_making_is_one_line_of_json(stack: Stack, caplog: An
         {
             "event": "memory_decision",
             "user_id": "anna",
-            "input_message_length": len(said),
+            "input_message_length": len(message),
             "extracted_count": 2,
             "decisions": [replaced | {"reason": "corrected on purpose"}, ignored],
         }
@@ -49,9 +49,9 @@ async def test_each_decision_making_is_one_line_of_json(stack: Stack, caplog: An
 
 async def test_a_run_of_several_calls_is_one_line_for_each_person(stack: Stack, lines: Any) -> None:
     with decision_run():
-        for user, said in (("ana", "one"), ("ana", "three"), ("ben", "")):
-            origin = Provenance(user, stack.clock.now, said=said)
-            await stack.writer.remember([NewMemory(f"{user} says {said}")], origin)
+        for user, message in (("ana", "one"), ("ana", "three"), ("ben", "")):
+            origin = Provenance(user, stack.clock.now, said=message)
+            await stack.writer.remember([NewMemory(f"{user} says {message}")], origin)
     ana, ben = lines()
     assert (ana["user_id"], ana["input_message_length"], ana["extracted_count"]) == ("ana", 8, 2)
     assert facts(ana) == ["ana says one", "ana says three"]
@@ -59,15 +59,15 @@ async def test_a_run_of_several_calls_is_one_line_for_each_person(stack: Stack, 
 
 
 async def test_what_was_decided_before_a_failure_is_logged(stack: Stack, lines: Any) -> None:
-    decide, left = stack.writer.decide, [1]
+    decide, remaining = stack.writer.decide, [1]
 
-    async def once(candidate: Any) -> Any:
-        if not left:
+    async def decide_once(candidate: Any) -> Any:
+        if not remaining:
             raise RuntimeError("broken")
-        left.clear()
+        remaining.clear()
         return await decide(candidate)
 
-    stack.writer.decide = once  # type: ignore[method-assign]
+    stack.writer.decide = decide_once  # type: ignore[method-assign]
     with pytest.raises(RuntimeError):
         await stack.writer.remember(
             [NewMemory("Ana runs"), NewMemory("Ana swims")], Provenance("ana", stack.clock.now)

@@ -6,14 +6,14 @@ from tests.memory.conftest import Stack, on_both
 
 
 async def summary(stack: Stack) -> ActiveConversation:
-    kept = await stack.conversations.of("talk", "user:anna", stack.clock.now)
-    assert kept is not None
-    return kept
+    conversation = await stack.conversations.of("talk", "user:anna", stack.clock.now)
+    assert conversation is not None
+    return conversation
 
 
 @on_both
 async def test_a_summary_is_emptied_and_due_again_when_a_message_of_it_no_longer_holds(stack: Stack) -> None:
-    told = await stack.receive("I moved to Lisbon.", conversation="talk")
+    covered = await stack.receive("I moved to Lisbon.", conversation="talk")
     later = await stack.receive("And to Porto.", conversation="talk")
     await stack.store_summary("She moved to Lisbon.", after=0, covered=1)
 
@@ -22,9 +22,9 @@ async def test_a_summary_is_emptied_and_due_again_when_a_message_of_it_no_longer
     assert (await summary(stack)).summary == "She moved to Lisbon."
 
     async with stack.database.write() as connection:
-        await withhold(connection, stack.clock.now, message_ids=[told])
-    kept = await summary(stack)
-    assert (kept.summary, kept.covered) == ("", 1)
+        await withhold(connection, stack.clock.now, message_ids=[covered])
+    emptied = await summary(stack)
+    assert (emptied.summary, emptied.covered) == ("", 1)
     [due] = await stack.queue.claim_due(stack.clock.now, 10)
     assert (due.kind, due.user_id) == (CONSOLIDATE, "anna")
 
@@ -39,15 +39,15 @@ async def test_a_message_outlives_its_fact_and_its_summary_is_written_again_from
     await stack.remember("Anna lives in Lyon", replaces=paris.id)
     await stack.store_summary("Anna has the flu.", after=0, covered=1)
     stack.clock.advance(days=2)
-    now, here = stack.clock.now, ("talk", "user:anna")
-    kept = await summary(stack)
-    assert (kept.summary, kept.withheld) == ("", True)
+    now, key = stack.clock.now, ("talk", "user:anna")
+    withheld = await summary(stack)
+    assert (withheld.summary, withheld.withheld) == ("", True)
     over = await ended_facts(stack.database, [message], "user:anna", now)
     assert over == ("Anna has the flu", "Anna lives in Paris (since then: Anna lives in Lyon)")
     async with stack.database.write() as connection:
-        [said] = await remaining_messages(connection, *here, 1, 50)
-        assert said.text == "I have the flu"
-        given = {"after": 1, "revision": kept.revision, "covered": 1, "now": now, "rebuilt": True}
-        assert await stack.conversations.update_in(connection, *here, "She had the flu.", **given)
+        [remaining] = await remaining_messages(connection, *key, 1, 50)
+        assert remaining.text == "I have the flu"
+        fields = {"after": 1, "revision": withheld.revision, "covered": 1, "now": now, "rebuilt": True}
+        assert await stack.conversations.update_in(connection, *key, "She had the flu.", **fields)
     await stack.expire()
     assert (await summary(stack)).summary == "She had the flu."

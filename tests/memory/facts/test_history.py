@@ -37,22 +37,22 @@ async def test_the_whole_chain_is_told_from_anywhere_in_it_to_place_and_person(s
         assert [(step.old_content, step.new_content) for step in steps] == [*pairwise(CITIES)]
         assert [(step.old_id, step.new_id) for step in steps] == [*pairwise(ids)]
         assert {step.user_id for step in steps} == {"mickael"}
-    for other in (Audience.of("ben"), Audience.of(None), Audience.of("ben", Place.parse("home"))):
-        assert await stack.history.of(ids[0], other) == []
+    for stranger in (Audience.of("ben"), Audience.of(None), Audience.of("ben", Place.parse("home"))):
+        assert await stack.history.of(ids[0], stranger) == []
 
 
 @on_both
 @pytest.mark.parametrize("place", [None, "acme"])
 async def test_the_last_step_is_taken_back_for_person_and_place(stack: Stack, place: str | None) -> None:
-    ids, there = await move_about(stack, place), Audience.of("mickael", Place.parse(place))
-    undone = await stack.history.undo(ids[1], there, "mickael", stack.clock.now)
+    ids, audience = await move_about(stack, place), Audience.of("mickael", Place.parse(place))
+    undone = await stack.history.undo(ids[1], audience, "mickael", stack.clock.now)
     assert (undone.old_content, undone.new_content, undone.reason) == (CITIES[2], CITIES[1], UNDONE)
     assert await stack.known("mickael") == await stack.known("mickael", place) == {CITIES[1]}
     await stack.indexing.catch_up()
     assert await stack.found("where does Mickael live?", "mickael", place) == {CITIES[1]}
     stack.clock.advance(minutes=1)
     with pytest.raises(NotFound, match="nothing that could be restored"):
-        await stack.history.undo(ids[2], there, "mickael", stack.clock.now)
+        await stack.history.undo(ids[2], audience, "mickael", stack.clock.now)
 
 
 async def test_what_has_expired_meanwhile_is_not_brought_back(stack: Stack) -> None:

@@ -34,15 +34,15 @@ def hit(memory: Memory) -> Hit:
 
 @on_both
 async def test_a_fact_is_kept_with_all_that_was_said_of_it(stack: Stack) -> None:
-    given: dict[str, Any] = {"subjects": ("mickael", "health"), "type": "insight", "importance": 0.9}
-    given |= {"message_id": str(uuid4()), "source": "note"}
-    decision = await stack.remember(SHOULDER, "mickael", "acme/general", ttl="30d", **given)
+    fields: dict[str, Any] = {"subjects": ("mickael", "health"), "type": "insight", "importance": 0.9}
+    fields |= {"message_id": str(uuid4()), "source": "note"}
+    decision = await stack.remember(SHOULDER, "mickael", "acme/general", ttl="30d", **fields)
     memory, until = await stack.the_memory("mickael"), stack.clock.now + timedelta(days=30)
     assert decision == Decision(SHOULDER, "add", memory.id, "new", expires_at=until)
-    given |= {"created_at": stack.clock.now, "expires_at": until, "last_accessed_at": None, "uses": 0}
-    given |= {"user_id": "mickael", "place": "acme/general"}
+    fields |= {"created_at": stack.clock.now, "expires_at": until, "last_accessed_at": None, "uses": 0}
+    fields |= {"user_id": "mickael", "place": "acme/general"}
     owners = frozenset({"user:mickael", "place:acme/general"})
-    assert memory == Memory(id=memory.id, content=SHOULDER, owners=owners, **given)
+    assert memory == Memory(id=memory.id, content=SHOULDER, owners=owners, **fields)
 
 
 @on_both
@@ -117,12 +117,12 @@ ALLERGIC, PADEL = "Anna is allergic to peanuts", "Anna plays padel"
 @on_both
 async def test_a_model_replaces_only_what_has_something_in_common_or_was_confirmed(stack: Stack) -> None:
     old = str((await stack.remember(ALLERGIC, subjects=("anna",))).id)
-    given: dict[str, Any] = {"subjects": ("anna",), "replaces": old, "live": True}
-    given["message_id"] = await stack.receive("I play padel")
-    beside = await stack.remember(PADEL, **given)
+    fields: dict[str, Any] = {"subjects": ("anna",), "replaces": old, "live": True}
+    fields["message_id"] = await stack.receive("I play padel")
+    beside = await stack.remember(PADEL, **fields)
     assert (beside.action, await stack.known()) == ("add", {ALLERGIC, PADEL})
-    given["message_id"] = await stack.receive("and I play it since I am not allergic any more")
-    await stack.remember(f"{PADEL} again", confirmed=frozenset({old}), **given)
+    fields["message_id"] = await stack.receive("and I play it since I am not allergic any more")
+    await stack.remember(f"{PADEL} again", confirmed=frozenset({old}), **fields)
     assert await stack.known() == {PADEL, f"{PADEL} again"}
     assert await stack.reasons(old) == ["corrected by the model"]
 
@@ -157,18 +157,18 @@ async def test_a_name_noted_by_another_process_relates_no_facts(stack: Stack, an
 
 async def test_only_what_the_people_present_may_read_can_be_corrected(stack: Stack) -> None:
     bens = await stack.remember("Ben's PIN is 1234", "ben")
-    own_in_private = await stack.remember("Anna's PIN is 1234", "anna")
-    known = {"Anna's PIN is 1234"}
-    for number, target in enumerate((bens.id, own_in_private.id, str(uuid4()))):
+    private = await stack.remember("Anna's PIN is 1234", "anna")
+    annas = {"Anna's PIN is 1234"}
+    for number, target in enumerate((bens.id, private.id, str(uuid4()))):
         fact = f"Anna has a cat called Minka {number}"
         decision = await stack.remember(fact, "anna", "acme", replaces=target)
         assert (decision.action, decision.target_id) == ("add", None)
-        known.add(fact)
-    assert (await stack.known("anna"), await stack.known("ben")) == (known, {"Ben's PIN is 1234"})
+        annas.add(fact)
+    assert (await stack.known("anna"), await stack.known("ben")) == (annas, {"Ben's PIN is 1234"})
 
 
 @pytest.mark.parametrize(
-    ("content", "given", "reason"),
+    ("content", "fields", "reason"),
     [
         ("", {}, "there is nothing in it"),
         (" \n\x00\u200b ", {}, "there is nothing in it"),
@@ -182,9 +182,9 @@ async def test_only_what_the_people_present_may_read_can_be_corrected(stack: Sta
     ],
 )
 async def test_what_is_worthless_is_ignored(
-    stack: Stack, content: str, given: dict[str, Any], reason: str
+    stack: Stack, content: str, fields: dict[str, Any], reason: str
 ) -> None:
-    decision = await stack.remember(content, **given)
+    decision = await stack.remember(content, **fields)
     assert (decision.action, decision.id, decision.reason) == ("ignore", None, reason)
     assert len(decision.content) < 300
     assert await rows(stack) == 0
@@ -214,8 +214,8 @@ async def test_only_what_was_said_later_corrects_and_history_keeps_the_earlier(s
     [step] = await stack.history.of(str(current.id), Audience.of("anna"))
     assert (step.old_content, step.new_content) == (LYON, PARIS)
     assert await stack.known() == {PARIS}
-    at_once = await stack.remember("Mickael lives in Rome", replaces=current.id, said_at=stack.clock.now)
-    assert (at_once.action, await stack.known()) == ("add", {PARIS, "Mickael lives in Rome"})
+    same_time = await stack.remember("Mickael lives in Rome", replaces=current.id, said_at=stack.clock.now)
+    assert (same_time.action, await stack.known()) == ("add", {PARIS, "Mickael lives in Rome"})
 
 
 async def test_an_earlier_statement_of_what_was_replaced_since_does_not_bring_it_back(stack: Stack) -> None:
@@ -234,10 +234,10 @@ async def test_an_earlier_statement_of_what_was_replaced_since_does_not_bring_it
 async def test_an_old_message_does_not_bring_back_what_has_expired(stack: Stack) -> None:
     message = await stack.receive("I have the flu")
     said_at = stack.clock.now
-    given = {"message_id": message, "live": True, "said_at": said_at}
-    await stack.remember("Anna has the flu", ttl="1h", **given)
+    fields = {"message_id": message, "live": True, "said_at": said_at}
+    await stack.remember("Anna has the flu", ttl="1h", **fields)
     stack.clock.advance(hours=2)
-    again = await stack.remember("Anna has the flu", **given)
+    again = await stack.remember("Anna has the flu", **fields)
     assert (again.action, again.reason) == ("ignore", "it had already expired")
     assert await stack.known() == set()
 
@@ -294,8 +294,8 @@ async def test_names_that_are_known_make_two_statements_meet(stack: Stack) -> No
 async def test_what_was_only_recalled_is_not_linked_to_whoever_asked(stack: Stack) -> None:
     await stack.remember("The office has moved to Lyon", "anna", "acme")
     [recalled] = await stack.memories("ben", "acme")
-    given = {"said": "where is the office now?", "found": (hit(recalled),), "importance": 1.0}
-    decision = await stack.remember(recalled.content, "ben", "acme", **given)
+    fields = {"said": "where is the office now?", "found": (hit(recalled),), "importance": 1.0}
+    decision = await stack.remember(recalled.content, "ben", "acme", **fields)
     assert (decision.action, decision.id) == ("ignore", recalled.id)
     assert decision.reason.startswith("only repeats what was found")
     assert await stack.known("ben") == set()
@@ -304,25 +304,25 @@ async def test_what_was_only_recalled_is_not_linked_to_whoever_asked(stack: Stac
 
 async def test_what_the_message_says_itself_or_the_model_names_by_its_id_is_no_echo(stack: Stack) -> None:
     await stack.remember("Anna is ill", ttl="7d")
-    for said, named in (("Anna is ill", False), ("I know, Anna is ill!", False), ("I am still ill", True)):
+    for message, named in (("Anna is ill", False), ("I know, Anna is ill!", False), ("I am still ill", True)):
         stack.clock.advance(days=6)
         [recalled] = await stack.memories()
-        given = {"replaces": recalled.id} if named else {}
-        await stack.remember("Anna is ill", ttl="7d", said=said, found=(hit(recalled),), **given)
+        fields = {"replaces": recalled.id} if named else {}
+        await stack.remember("Anna is ill", ttl="7d", said=message, found=(hit(recalled),), **fields)
         assert (await stack.the_memory()).expires_at == stack.clock.now + timedelta(days=7)
 
 
 async def test_what_another_told_and_the_prompt_held_is_not_linked_to_whoever_answers(stack: Stack) -> None:
     office = "The office has moved to Lyon"
-    told = await stack.remember(office, "anna", "acme", message_id=str(uuid4()))
-    seen = await stack.the_memory("ben", "acme")
-    for shown in (told.id, seen.message_id):
-        given = {"shown": frozenset({shown}), "live": True, "replaces": told.id}
-        given["message_id"] = await stack.receive("ok thanks", "ben", "acme")
-        decision = await stack.remember(office, "ben", "acme", said="ok thanks", **given)
-        assert (decision.action, decision.id) == ("ignore", told.id)
+    fact = await stack.remember(office, "anna", "acme", message_id=str(uuid4()))
+    memory = await stack.the_memory("ben", "acme")
+    for id in (fact.id, memory.message_id):
+        fields = {"shown": frozenset({id}), "live": True, "replaces": fact.id}
+        fields["message_id"] = await stack.receive("ok thanks", "ben", "acme")
+        decision = await stack.remember(office, "ben", "acme", said="ok thanks", **fields)
+        assert (decision.action, decision.id) == ("ignore", fact.id)
         assert await stack.known("ben") == set()
-    await stack.remember(office, "ben", "acme", said="Indeed, the office has moved to Lyon.", **given)
+    await stack.remember(office, "ben", "acme", said="Indeed, the office has moved to Lyon.", **fields)
     assert await stack.known("ben") == {office}
 
 
@@ -380,11 +380,11 @@ async def test_what_keeps_being_overtaken_is_told(stack: Stack, monkeypatch: pyt
 @on_both
 async def test_parallel_turns_that_learn_the_same_store_it_once(stack: Stack, another: Stack) -> None:
     """With the highest importance of all."""
-    said = [
+    turns = [
         (stack, another)[number % 2].remember(SHOULDER, "mickael", importance=0.3 + number * 0.025)
         for number in range(20)
     ]
-    decisions = await asyncio.gather(*said)
+    decisions = await asyncio.gather(*turns)
     memory = await stack.the_memory("mickael")
     assert {decision.id for decision in decisions} == {memory.id}
     assert sorted(decision.action for decision in decisions) == ["add", *["ignore"] * 19]
@@ -397,21 +397,21 @@ async def test_what_another_process_tells_between_the_search_and_the_decision_is
 ) -> None:
     await stack.remember(ALIAS, "mickael")
     old = await stack.remember("Mickael lives in Paris", "mickael")
-    search, told = stack.similar.search, list[Decision]()
+    search, decisions = stack.similar.search, list[Decision]()
     meanwhile = [(ROWS, None), ("Mickael lives in Lyon", str(old.id))]
 
-    async def search_and_then_the_other_tells(candidate: CandidateFact) -> SimilarSearch:
-        found = await search(candidate)
-        content, replaces = meanwhile[len(told)]
+    async def search_then_write(candidate: CandidateFact) -> SimilarSearch:
+        rankings = await search(candidate)
+        content, replaces = meanwhile[len(decisions)]
         stack.clock.advance(minutes=1)
-        told.append(await another.remember(content, "mickael", replaces=replaces))
-        return found
+        decisions.append(await another.remember(content, "mickael", replaces=replaces))
+        return rankings
 
-    monkeypatch.setattr(stack.similar, "search", search_and_then_the_other_tells)
+    monkeypatch.setattr(stack.similar, "search", search_then_write)
     decision = await stack.remember("Mickael rows every morning", "mickael")
-    assert (decision.action, decision.id) == ("merge", told[0].id)
+    assert (decision.action, decision.id) == ("merge", decisions[0].id)
     decision = await stack.remember("Mickael lives in Oslo", "mickael", replaces=str(old.id), stated_now=True)
-    assert (decision.action, decision.target_id) == ("replace", told[1].id)
+    assert (decision.action, decision.target_id) == ("replace", decisions[1].id)
     assert await stack.known("mickael") == {ALIAS, ROWS, "Mickael lives in Oslo"}
 
 
@@ -419,8 +419,8 @@ async def test_what_is_said_after_the_clock_went_back_a_day_still_corrects(stack
     old = await stack.remember("Anna lives in Paris", message_id=await stack.receive("Paris"), live=True)
     stack.clock.advance(days=-1)
     for city in ("Lyon", "Oslo"):
-        heard = {"message_id": await stack.receive(city), "live": True}
-        new = await stack.remember(f"Anna lives in {city}", replaces=str(old.id), **heard)
+        source = {"message_id": await stack.receive(city), "live": True}
+        new = await stack.remember(f"Anna lives in {city}", replaces=str(old.id), **source)
         assert (new.action, new.target_id) == ("replace", old.id)
         stack.clock.advance(hours=1)
         old = new
