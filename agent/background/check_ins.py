@@ -35,7 +35,7 @@ SECONDS = 60.0
 """Seconds that sending one message may take."""
 LONGEST = 1_000
 """Characters of a message that the model is shown again."""
-AGAIN = timedelta(hours=1)
+RETRY_AFTER = timedelta(hours=1)
 """After so long it is tried again where the model does not answer."""
 
 
@@ -109,14 +109,14 @@ class CheckInService:
         except NotNow as spent:
             await queue.postpone(job, spent.until, str(spent))
             return None
-        zone, found = await self.parts.profiles.zone(user, PRIVATE, now), None
+        zone, check_in = await self.parts.profiles.zone(user, PRIVATE, now), None
         if await self.parts.places.keeps(user, PRIVATE):
-            found = await self.parts.check_ins.take(job, zone, now)
-        if isinstance(found, datetime):
-            await queue.postpone(job, found)
-        elif found is None:
+            check_in = await self.parts.check_ins.take(job, zone, now)
+        if isinstance(check_in, datetime):
+            await queue.postpone(job, check_in)
+        elif check_in is None:
             await queue.done(job)
-        return found if isinstance(found, ClaimedCheckIn) else None
+        return check_in if isinstance(check_in, ClaimedCheckIn) else None
 
     async def _check_budget(self, user: str, now: datetime) -> None:
         """Raise NotNow if the person has used up today's turns with bots or calls for consolidation."""
@@ -128,28 +128,28 @@ class CheckInService:
 
     async def _ask(self, user: str, claimed: ClaimedCheckIn) -> bool:
         """Have the model write, and send its message. If it stays silent, the check-in does not count."""
-        reply, again = None, None
+        reply, retry_at = None, None
         try:
             with calls_for(user):
                 reply = await self.turn(await self._request(user, claimed.check_in))
         except Exception as error:
-            again = self.parts.clock() + AGAIN
+            retry_at = self.parts.clock() + RETRY_AFTER
             log.warning("a check-in waits: %s: %s", type(error).__name__, error)
         for _ in range(reply.calls if reply else 0):
             with suppress(NotNow):
                 await self.parts.consolidation_budget.spend(user)
         if reply is None or reply.message_id is None:
-            await self.parts.check_ins.release(user, claimed, self.parts.clock(), again)
+            await self.parts.check_ins.release(user, claimed, self.parts.clock(), retry_at)
             return False
         return await self._send(user, claimed.check_in, reply)
 
-    async def _send(self, user: str, one: CheckIn, reply: Reply) -> bool:
+    async def _send(self, user: str, check_in: CheckIn, reply: Reply) -> bool:
         prefix = longest_prefix(user, self._senders)
         if prefix is None or not await self.wanted(user=user):
             return False
         try:
             async with asyncio.timeout(SECONDS):
-                sent = await self._senders[prefix](CheckInMessage(user, one, reply.message))
+                sent = await self._senders[prefix](CheckInMessage(user, check_in, reply.message))
         except Exception as error:
             log.warning("a check-in is not sent again: %s: %s", type(error).__name__, error)
             return False
@@ -157,22 +157,19 @@ class CheckInService:
             await self.parts.deliveries.answered([], self.parts.clock(), reply.message_id, [sent])
         return bool(sent)
 
-    async def _request(self, user: str, one: CheckIn) -> TurnRequest:
+    async def _request(self, user: str, check_in: CheckIn) -> TurnRequest:
         now = self.parts.clock()
         zone = await self.parts.profiles.zone(user, PRIVATE, now)
-        told = [row.message for row in await self.parts.transcript.lines(one.messages, user_key(user))]
-        said = [f"> [{moment(message.sent_at, zone)}] {line(message.text, LONGEST)}" for message in told]
+        rows = await self.parts.transcript.lines(check_in.messages, user_key(user))
+        notes = [f"> [{moment(row.message.sent_at, zone)}] {line(row.message.text, LONGEST)}" for row in rows]
+        about, after = joined(check_in.about), moment(check_in.after, zone)
+        text = render("check_in", about=about, after=after, said="\n".join(notes))
         names = await self.parts.transcript.speakers.names({user}, Audience.of(user))
         return TurnRequest(
-            one.about,
+            check_in.about,
             user,
             now,
-            conversation=one.conversation,
+            conversation=check_in.conversation,
             author=names.get(user),
-            occasion=Occasion(
-                render(
-                    "check_in", about=joined(one.about), after=moment(one.after, zone), said="\n".join(said)
-                ),
-                one.messages,
-            ),
+            occasion=Occasion(text, check_in.messages),
         )

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("hachi.tools")
 
-ASKED_FOR = timedelta(minutes=10)
+CONFIRM_WITHIN = timedelta(minutes=10)
 """How long a person may agree."""
 INTERRUPTED = (
     "> The process ended before the server answered: it is not known whether the call was carried out."
@@ -44,8 +44,8 @@ class ConfirmedCalls:
     """Takes a turn that no message began."""
 
     async def propose(self, call: ProposedCall) -> str:
-        """Store a call until its person confirms it or `ASKED_FOR` is over. Returns its id, which is the same
-        if the turn is repeated."""
+        """Store a call until its person confirms it or `CONFIRM_WITHIN` is over. Returns its id, which is the
+        same if the turn is repeated."""
         now = self.parts.clock()
         payload = asdict(call) | {"place": list(call.place.path)}
         async with self.parts.database.write(lock=[f"calls:{call.user}"]) as connection:
@@ -53,7 +53,7 @@ class ConfirmedCalls:
             for row in await connection.execute(same):
                 if payload.items() <= row.payload.items():
                     return str(row.id)
-            due = now + ASKED_FOR
+            due = now + CONFIRM_WITHIN
             return (await self.parts.queue.add(connection, CONFIRM, call.user, payload, now, due=due)).id
 
     async def answer(self, id: str, *, user: str, agreed: bool) -> ProposedCall | None:
@@ -68,7 +68,7 @@ class ConfirmedCalls:
             gone = await missing(connection, [row.payload["message"]])
             run = update(work).where(open_).values(kind=CALL, due_at=now)
             await connection.execute(run if agreed and not gone else delete(work).where(open_))
-        return None if gone else _call_of(row.payload)
+        return None if gone else _read_call(row.payload)
 
     async def drop_late(self) -> int:
         """Delete the calls that nobody confirmed in time. Returns how many."""
@@ -81,8 +81,8 @@ class ConfirmedCalls:
         """Run a call unless it has a result, and take the turn that tells its person the result."""
         result = result or await self._result(call)
         message = await self.parts.transcript.find_message(call.message, call.user)
-        told = render("confirmed_call", name=call.name, arguments=joined(call.arguments), result=result)
-        occasion = Occasion(told, (call.message,))
+        text = render("confirmed_call", name=call.name, arguments=joined(call.arguments), result=result)
+        occasion = Occasion(text, (call.message,))
         return await self.turn(
             TurnRequest(
                 f"{call.name} was run",
@@ -98,7 +98,7 @@ class ConfirmedCalls:
     async def run_job(self, job: Job) -> tuple[ProposedCall, str, Reply | None]:
         """Run the call of a claimed job, once, whatever happens to the process. Returns it, the text for its
         person, and the reply that has it, if one is stored. Call it while `working_on` the job."""
-        call, result = _call_of(job.payload), job.payload.get("result", "")
+        call, result = _read_call(job.payload), job.payload.get("result", "")
         if not result and job.payload.get("begun"):
             result = INTERRUPTED
         elif not result:
@@ -121,12 +121,12 @@ class ConfirmedCalls:
             log.warning("the call of %s failed: %s", call.name, error)
             return f"> It failed: {joined(str(error))}"
 
-    async def _note(self, job: Job, **known: Any) -> None:
+    async def _note(self, job: Job, **progress: Any) -> None:
         same = update(work).where(work.c.id == job.id)
         async with self.parts.database.write() as connection:  # refused where the claim is lost
-            await connection.execute(same.values(payload={**job.payload, **known}))
+            await connection.execute(same.values(payload={**job.payload, **progress}))
 
 
-def _call_of(payload: dict[str, Any]) -> ProposedCall:
+def _read_call(payload: dict[str, Any]) -> ProposedCall:
     fields = {name: payload[name] for name in ProposedCall.__dataclass_fields__ if name in payload}
     return ProposedCall(**fields | {"place": Place(tuple(payload["place"]))})

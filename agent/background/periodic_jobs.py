@@ -55,14 +55,14 @@ class Schedule:
         from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
         scheduler = AsyncIOScheduler(timezone="UTC", job_defaults=LATE)
-        keep = self.maintenance
+        admin = self.maintenance
         for name, seconds, act, failure in (
             ("purge", PURGE_SECONDS, self._purge, "the purge failed"),
-            ("forgotten", MINUTE, keep.purge_forgotten, "what was forgotten was not deleted"),
+            ("forgotten", MINUTE, admin.purge_forgotten, "what was forgotten was not deleted"),
             ("queue", QUEUE_SECONDS, self.wake_worker, "the queue could not be checked"),
             ("prune", MINUTE, self._due("prune", HOUR, self._prune), "old traces were not deleted"),
-            ("room", MINUTE, self._due("room", HOUR, keep.give_back), "free pages were not given back"),
-            ("log", MINUTE, self._due("log", DAY, keep.cut_log), "the log of changes was not shortened"),
+            ("room", MINUTE, self._due("room", HOUR, admin.give_back), "free pages were not given back"),
+            ("log", MINUTE, self._due("log", DAY, admin.cut_log), "the log of changes was not shortened"),
             ("remind", REMIND_SECONDS, self.reminders.run, "reminders were not sent"),
             ("check in", MINUTE, self.check_ins.run, "nobody was asked how things went"),
             ("calls", MINUTE, self.calls.drop_late, "what nobody agreed to was not dropped"),
@@ -103,8 +103,8 @@ class Schedule:
         """Start a job, unless it is running. The scheduler does not wait for it and logs no overlap."""
         last = self._running.get(name)
         if last is None or last.done():
-            told = last.result() if last else ""
-            self._running[name] = asyncio.create_task(_run(act, failure, told), name=f"hachi {name}")
+            last_error = last.result() if last else ""
+            self._running[name] = asyncio.create_task(_run(act, failure, last_error), name=f"hachi {name}")
 
     async def _finish(self) -> None:
         """Wait for running jobs, since cancelling may leave a connection in use. Cancel slow ones."""
@@ -128,13 +128,13 @@ class Schedule:
             log.info("pruned %d traces", gone)
 
 
-async def _run(act: Callable[[], Awaitable[object]], failure: str, told: str) -> str:
+async def _run(act: Callable[[], Awaitable[object]], failure: str, last_error: str) -> str:
     """Run a job, and return its error. The error is logged, unless the last run had the same one. The job
     runs again next time."""
     try:
         await act()
     except HachiError as error:
-        if str(error) != told:
+        if str(error) != last_error:
             log.warning("%s and will be tried again: %s", failure, error)
         return str(error)
     except Exception:

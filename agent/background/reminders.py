@@ -42,9 +42,9 @@ _QUOTES = {ord(mark): "'" for mark in '“”„«»"'}
 """The marks that could end the quotation of a task."""
 
 Send = Annotated[Callable[[Reminder, str], Awaitable[bool | str]], Argument(async_function)]
-"""Sends `text`, made by `text_of`, to `reminder.task.user_id`. Returns whether it reached the person, or the
-cross-platform id of its post (``discord:1234``). After False or an error it is retried, up to eight times in
-all."""
+"""Sends `text`, made by `reminder_text`, to `reminder.task.user_id`. Returns whether it reached the person,
+or the cross-platform id of its post (``discord:1234``). After False or an error it is retried, up to eight
+times in all."""
 
 
 @checks_arguments
@@ -116,7 +116,7 @@ class Reminders:
             await self.parts.queue.done(job)
             return False
         context = await self.parts.profiles.view(job.user_id, reminder.place, self.parts.clock())
-        text = text_of(reminder.task, context, self.parts.clock())
+        text = reminder_text(reminder.task, context, self.parts.clock())
         try:
             async with asyncio.timeout(SECONDS):
                 sent = await send(reminder, text)
@@ -141,8 +141,8 @@ class Reminders:
             await self.parts.transcript.append(
                 connection, message, user=job.user_id, place=reminder.place, now=now
             )
-            asked = await connection.scalars(statements_of([reminder.task.id]))
-            await record(connection, message.id, asked, "found")
+            statements = await connection.scalars(statements_of([reminder.task.id]))
+            await record(connection, message.id, statements, "found")
             if post:
                 await note_origins(connection, message.id, [post], posted=True)
 
@@ -152,15 +152,15 @@ def _log_failure(task: asyncio.Task[int]) -> None:
         log.warning("reminders wait: %s", fault)
 
 
-def text_of(task: Task, context: UserContext, now: datetime) -> str:
+def reminder_text(task: Task, context: UserContext, now: datetime) -> str:
     """Return the reminder for a due task: one line, with the time in the person's time zone."""
     assert task.due is not None
     timed = context.profile.timezone or now - task.due > LATE
-    shown = task.due.astimezone(context.zone)
-    return words_of(task) + (f" {shown:%Y-%m-%d %H:%M} ({shown.tzname()})" if timed else "")
+    due = task.due.astimezone(context.zone)
+    return quoted_task(task) + (f" {due:%Y-%m-%d %H:%M} ({due.tzname()})" if timed else "")
 
 
-def words_of(task: Task) -> str:
+def quoted_task(task: Task) -> str:
     """Return the reminder without a time. It has only the person's own words, so it fits any language."""
     line = one_line(task.description).translate(_QUOTES)
     return f"⏰ “{line if len(line) <= LONGEST else line[:LONGEST].rstrip() + ' …'}”"

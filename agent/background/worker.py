@@ -30,9 +30,9 @@ log = logging.getLogger("hachi.worker")
 
 GRACE = 3.0
 """Seconds that running jobs get to finish when the companion closes."""
-AT_ONCE = 8
+MAX_RUNNING = 8
 """How many consolidations run at once, and how many other jobs besides."""
-LOOK_AHEAD = 2 * AT_ONCE
+LOOK_AHEAD = 2 * MAX_RUNNING
 """The most queued jobs that this process claims at a time."""
 
 TRACED = frozenset({STORE_MEMORIES, CONSOLIDATE})
@@ -55,7 +55,7 @@ class Worker:
         """By person: the last running consolidation (True), and the last other running job (False)."""
         self._claimed: dict[Started, Job] = {}
         """The running jobs that were claimed in the queue."""
-        self._slots = {slow: asyncio.Semaphore(AT_ONCE) for slow in (False, True)}
+        self._slots = {slow: asyncio.Semaphore(MAX_RUNNING) for slow in (False, True)}
         """Consolidations and other jobs have separate slots: waiting for a model delays no other job."""
 
     def wake(self, *, poll: bool = False) -> None:
@@ -207,8 +207,8 @@ class Worker:
                 if job.kind != STORE_MEMORIES:
                     raise ValueError(f"no handler for work of the kind {job.kind!r}")
                 async with self.parts.database.read() as connection:
-                    found = await read_store_memories(job, connection, self.parts.clock())
-                decisions = await self.parts.writer.remember(*found) if found else []
+                    arguments = await read_store_memories(job, connection, self.parts.clock())
+                decisions = await self.parts.writer.remember(*arguments) if arguments else []
         except StaleClaim:
             raise
         except Exception as error:

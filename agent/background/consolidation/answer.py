@@ -55,7 +55,7 @@ def list_schema(item: dict[str, Any]) -> Schema:
     return Schema(list_of(4, item))
 
 
-def _one_of(*words: str) -> Schema:
+def _enum(*words: str) -> Schema:
     return Schema({"type": "string", "enum": [*words]})
 
 
@@ -218,7 +218,7 @@ class TaskUpdate(Written):
         "description task text", ""
     )
     messages: Cited = _field("messages message cites", ())
-    status: Annotated[TaskStatus | None, Word, _one_of(*get_args(TaskStatus))] = None
+    status: Annotated[TaskStatus | None, Word, _enum(*get_args(TaskStatus))] = None
     """None: an existing task keeps its status, and a new one is open."""
 
     @model_validator(mode="after")
@@ -255,7 +255,7 @@ class FactRuling(Written):
     """A short id, or the number in `new_facts` as ``#1``."""
     old: Annotated[str, Field(coerce_numbers_to_str=True), _text()]
     """A short id."""
-    ruling: Annotated[Ruling | Literal["both"], Word, _one_of(*RULINGS, "both")]
+    ruling: Annotated[Ruling | Literal["both"], Word, _enum(*RULINGS, "both")]
 
 
 def _without_copies(text: str | None, info: ValidationInfo) -> str:

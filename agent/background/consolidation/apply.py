@@ -92,15 +92,15 @@ class AnswerWriter:
         The `ended` facts were just replaced and so withheld the old summary; the new summary is written all
         the same, because it used their replacements."""
         active = active_conversations.c
-        here = active.conversation_id == reading.conversation, active.owner == reading.owner
-        row = (await connection.execute(select(active_conversations).where(*here))).first()
+        condition = active.conversation_id == reading.conversation, active.owner == reading.owner
+        row = (await connection.execute(select(active_conversations).where(*condition))).first()
         audience = Audience(
             Audience.of(None if reading.place.private else "", reading.place).keys
             | {user_key(person.user) for person in reading.people}
         )
-        shown = {fact.id for fact in reading.facts}
+        fact_ids = {fact.id for fact in reading.facts}
         # a ruling need not supersede anything
-        facts = await still_readable(connection, shown, audience, self.parts.clock())
+        facts = await still_readable(connection, fact_ids, audience, self.parts.clock())
         withheld = bool(row and row.withheld)
         changed = row and (
             row.id != reading.summary_id or (row.revision != reading.revision and not withheld)
@@ -109,7 +109,7 @@ class AnswerWriter:
             changed
             or await missing(connection, [*reading.message_ids], reading.owner)
             or await missing(connection, reading.profile_messages)
-            or not facts.issuperset(shown - set(ended))
+            or not facts.issuperset(fact_ids - set(ended))
         ):
             raise Overtaken("the messages or facts that it was written from have changed")
         rebuilt = not reading.summary or withheld
@@ -166,10 +166,10 @@ class AnswerWriter:
             if decision.id and decision.action != "ignore":
                 stated.setdefault(decision.id, []).extend(line.message.id for line in lines)
         authors = {person.user for person in reading.people}
-        for one in rulings:
-            if isinstance(one.new, Memory) and one.new.user_id in authors:
-                origin = Provenance(one.new.user_id, self.parts.clock(), reading.place)
-                decided = await self.parts.writer.rule(one.new.id, one.old.id, one.ruling, origin)
+        for ruling in rulings:
+            if isinstance(ruling.new, Memory) and ruling.new.user_id in authors:
+                origin = Provenance(ruling.new.user_id, self.parts.clock(), reading.place)
+                decided = await self.parts.writer.rule(ruling.new.id, ruling.old.id, ruling.ruling, origin)
                 decisions += [decided] if decided else []
         return decisions
 
@@ -181,8 +181,8 @@ class AnswerWriter:
         rulings: Sequence[AnswerRuling],
     ) -> Decision:
         """Store one fact from these messages, with the model's rulings on it."""
-        last, mine = lines[-1], [one for one in rulings if one.new is fact]
-        replaces = next((one.old.id for one in mine if one.by_fact), None)
+        last, on_fact = lines[-1], [one for one in rulings if one.new is fact]
+        replaces = next((one.old.id for one in on_fact if one.by_fact), None)
         origin = Provenance(
             user=last.user,
             said_at=last.message.sent_at,
@@ -194,7 +194,7 @@ class AnswerWriter:
             confirmed=frozenset(filter(None, [replaces])),
         )
         new_memory = NewMemory(fact.text, fact.tags, fact.ttl, importance=fact.importance, replaces=replaces)
-        ruled = {one.old.id: one.ruling for one in mine if not one.by_fact}
+        ruled = {one.old.id: one.ruling for one in on_fact if not one.by_fact}
         [decision] = await self.parts.writer.remember([new_memory], origin, ruled)
         return decision
 
@@ -240,19 +240,19 @@ async def _plan_check_ins(
     new = False
     for item in answer.follow_ups if reading.check_ins is not None else ():
         user, lines = reading.people[0].user, reading.sources(item.messages)
-        named = [one for one in reading.check_ins or () if item.id and one.id.startswith(item.id.lower())]
-        if not lines or (len(named) != 1 if item.id else new):
+        matching = [one for one in reading.check_ins or () if item.id and one.id.startswith(item.id.lower())]
+        if not lines or (len(matching) != 1 if item.id else new):
             continue
-        for one in named:
+        for one in matching:
             await check_ins.drop(connection, user, one.id)
-        about = item.about or "".join(one.about for one in named)
+        about = item.about or "".join(one.about for one in matching)
         if item.after and about:
-            said_in = dict.fromkeys([id for one in named for id in one.messages])
-            said_in |= dict.fromkeys(line.message.id for line in lines)
+            message_ids = dict.fromkeys([id for one in matching for id in one.messages])
+            message_ids |= dict.fromkeys(line.message.id for line in lines)
             written = item.after if ":" in item.after else f"{item.after} {EVENING}"
             with suppress(ValueError):  # an unreadable time
                 after = read_time(written, reading.zone, reading.now)
                 await check_ins.plan(
-                    connection, user, about, after, [*said_in], reading.conversation, reading.now
+                    connection, user, about, after, [*message_ids], reading.conversation, reading.now
                 )
-                new |= not named
+                new |= not matching

@@ -74,19 +74,19 @@ async def extract_memory_updates(
     except REFUSED as error:
         refused = f"{type(error).__name__}: {line(str(error))}"
         return ConsolidationAnswer(faults=(refused,), whole=False)
-    return await _with_one_author_each(chosen, reading, answer, spend)
+    return await _with_single_authors(chosen, reading, answer, spend)
 
 
 def quoted_summary(reading: ConsolidationInput, summary: Budget) -> str:
     """Return a summary without a model: the newest lines that fit, from the last summary and from people's
     later messages."""
-    said = [*reading.earlier, *(one.message for one in reading.from_people)]
-    quoted = [f"{speaker(one.author)}: {line(one.text, LONGEST_QUOTE)}" for one in said]
+    messages = [*reading.earlier, *(one.message for one in reading.from_people)]
+    quoted = [f"{speaker(one.author)}: {line(one.text, LONGEST_QUOTE)}" for one in messages]
     lines = dict.fromkeys([*reading.summary.splitlines(), *quoted])
     return "\n".join(newest_that_fit([(text, text) for text in [*lines][-MOST_QUOTES:]], summary))
 
 
-async def _with_one_author_each(
+async def _with_single_authors(
     chosen: ChosenModel,
     reading: ConsolidationInput,
     answer: ConsolidationAnswer,
@@ -99,7 +99,7 @@ async def _with_one_author_each(
         (items, at, f"{name}[{at}]")
         for name, items in lists.items()
         for at, item in enumerate(items)
-        if len({said.user for said in reading.cited(item.messages)}) > 1
+        if len({cited.user for cited in reading.cited(item.messages)}) > 1
     ]
     if not mixed:
         return answer
@@ -115,8 +115,8 @@ async def _with_one_author_each(
         items[at] = item.model_copy(update={"messages": messages})
         if not messages:
             faults.append(f"{where}: it cites several people, and nobody alone states it")
-    lists_again = {name: tuple(items) for name, items in lists.items()}
-    return answer.model_copy(update={**lists_again, "faults": tuple(faults)})
+    updated = {name: tuple(items) for name, items in lists.items()}
+    return answer.model_copy(update={**updated, "faults": tuple(faults)})
 
 
 async def _ask_again(
@@ -136,12 +136,12 @@ def _by_words(reading: ConsolidationInput, item: Item) -> tuple[int, ...]:
     values, as far as any cited message has them."""
     numbers, words = dict[str, list[int]](), dict[str, frozenset[int]]()
     for number in item.messages:
-        for said in reading.cited([number]):
-            numbers.setdefault(said.user, []).append(number)
-            signed = f"{said.message.author} {said.message.text}"
-            words[said.user] = words.get(said.user, frozenset()) | stems(signed)
+        for cited in reading.cited([number]):
+            numbers.setdefault(cited.user, []).append(number)
+            signed = f"{cited.message.author} {cited.message.text}"
+            words[cited.user] = words.get(cited.user, frozenset()) | stems(signed)
     every = isinstance(item, NewPreference)
     marks = [word for word in _WORD.findall(item.words) if every or not word.islower()]
     telling = stems(" ".join(marks)) & frozenset[int]().union(*words.values())
-    holding = [user for user, held in words.items() if telling <= held]
+    holding = [user for user, stemmed in words.items() if telling <= stemmed]
     return tuple(numbers[holding[0]]) if telling and len(holding) == 1 else ()

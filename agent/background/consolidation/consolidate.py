@@ -74,9 +74,9 @@ class Consolidation:
                     await self.parts.queue.finish(connection, job)
                 return decisions
             with span("exchange", reading=reading):  # the stored name
-                shown = {*reading.message_ids, *(fact.id for fact in reading.facts)}
-                shown.update(id for one in reading.check_ins or () for id in one.messages)
-                note_rows({*shown, *filter(None, [reading.summary_id])})
+                row_ids = {*reading.message_ids, *(fact.id for fact in reading.facts)}
+                row_ids.update(id for one in reading.check_ins or () for id in one.messages)
+                note_rows({*row_ids, *filter(None, [reading.summary_id])})
                 answer = await self._ask(reading, job)
                 note(findings=answer, **({} if answer.whole else {"well_formed": False}))
             spend, similar = partial(self.calls.spend, job.user_id), self.parts.writer.similar
@@ -98,8 +98,8 @@ class Consolidation:
         payer = job.user_id
         await self.calls.spend(payer)
         try:
-            again = partial(self.calls.spend, payer)
-            answer = await extract_memory_updates(self.model, reading, SUMMARY_BUDGET, again)
+            spend = partial(self.calls.spend, payer)
+            answer = await extract_memory_updates(self.model, reading, SUMMARY_BUDGET, spend)
         except Exception as error:
             self._note_call(payer, ok=False, error=f"{type(error).__name__}: {error}"[:200])
             if (fault := model_error(error, self.parts.models.consolidation_settings)) is None:

@@ -13,7 +13,7 @@ from memory.process.spans import Traced
 from memory.records import Memory, Message
 from memory.sql.messages.message_rows import Line
 
-KNOWN_FACTS = 20
+MOST_FACTS = 20
 """The most facts of a person that the model is shown, besides those that the messages concern."""
 MAX_MESSAGE = 4_000
 """The most characters of a message."""
@@ -118,16 +118,16 @@ class ConsolidationInput(Traced):
         """Return the messages that an item of the answer rests on, all by one author. An item without
         citations rests on all messages of the only author, so that forgetting one of them forgets it. Empty
         if several people wrote, since the author is unknown."""
-        found = self.cited(cited) or self.from_people
-        return found if len({line.user for line in found}) == 1 else ()
+        lines = self.cited(cited) or self.from_people
+        return lines if len({line.user for line in lines}) == 1 else ()
 
     def cited(self, numbers: Iterable[int]) -> tuple[Line, ...]:
         """Return the messages with these numbers, in order."""
-        said = self.from_people
-        return tuple(said[number - 1] for number in sorted(set(numbers)) if 1 <= number <= len(said))
+        lines = self.from_people
+        return tuple(lines[number - 1] for number in sorted(set(numbers)) if 1 <= number <= len(lines))
 
 
-def both_ends(text: str) -> str:
+def without_middle(text: str) -> str:
     """Cut the middle of a long text: people comment on pasted text before or after it."""
     if len(text) <= MAX_MESSAGE:
         return text

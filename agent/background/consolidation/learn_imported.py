@@ -80,15 +80,15 @@ class _Counted(Model):
     calls: int = 0
     usage: Usage = field(default_factory=Usage)
 
-    async def get_response(self, *args: Any, **rest: Any) -> ModelResponse:
+    async def get_response(self, *args: Any, **options: Any) -> ModelResponse:
         self._begin()
-        answer = await self.inner.get_response(*args, **rest)
+        answer = await self.inner.get_response(*args, **options)
         self._count(answer.usage)
         return answer
 
-    async def stream_response(self, *args: Any, **rest: Any) -> AsyncGenerator[Any]:
+    async def stream_response(self, *args: Any, **options: Any) -> AsyncGenerator[Any]:
         self._begin()
-        async with aclosing(self.inner.stream_response(*args, **rest)) as events:  # type: ignore[type-var]
+        async with aclosing(self.inner.stream_response(*args, **options)) as events:  # type: ignore[type-var]
             async for event in events:
                 if isinstance(event, ResponseCompletedEvent):
                     self._count(event.response.usage)
@@ -145,7 +145,7 @@ class Learning:
             writer=replace(self.consolidation.writer, due=None),
             reader=replace(self.consolidation.reader, most_behind=EVERY, answered_within=timedelta()),
         )
-        facts, done = 0, 0
+        facts, completed = 0, 0
         for conversation, *_ in await self._waiting(user):
             job = Job(new_id(), CONSOLIDATE, user, {"conversation": conversation, "place": []}, 1)
             job = replace(job, about=consolidation_subject(conversation, user_key(user)))
@@ -160,15 +160,15 @@ class Learning:
                         break
                     except CallsMade:
                         return LearningResult(
-                            done, facts, counted.calls, counted.usage, await self.preview(user)
+                            completed, facts, counted.calls, counted.usage, await self.preview(user)
                         )
                 facts += sum(decision.action in ("add", "replace") for decision in decisions)
                 if progress:
-                    left = await self._waiting(user, conversation)
-                    progress(waits[0].messages - sum(one.messages for one in left))
+                    remaining = await self._waiting(user, conversation)
+                    progress(waits[0].messages - sum(one.messages for one in remaining))
             else:
-                done += 1
-        return LearningResult(done, facts, counted.calls, counted.usage, await self.preview(user))
+                completed += 1
+        return LearningResult(completed, facts, counted.calls, counted.usage, await self.preview(user))
 
     async def _waiting(self, user: str, conversation: str | None = None) -> list[Any]:
         """Return the private conversations with messages that no summary covers, the oldest first: rows of

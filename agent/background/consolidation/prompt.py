@@ -6,7 +6,7 @@ What people wrote is quoted everywhere, so that it cannot pass for Hachi's instr
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from agent.background.consolidation.input import KNOWN_FACTS, ConsolidationInput, both_ends
+from agent.background.consolidation.input import MOST_FACTS, ConsolidationInput, without_middle
 from agent.turn.context.budget import Purse, newest_that_fit
 from agent.turn.context.user_snippet import (
     clock,
@@ -22,7 +22,7 @@ from memory.records import Memory
 from memory.text.quoting import SHORT_ID, joined, numbered, speaker
 from prompts import read, render
 
-KNOWN = Budget(1_500)
+USER_CONTEXT = Budget(1_500)
 """The budget for what is known of all authors. It is larger than in a turn: consolidation updates it."""
 STORED = Budget(2_000)
 NEAR = Budget(2_000)
@@ -37,11 +37,11 @@ OPTIONAL_FIELDS = ("memory_summary", "rulings", "follow_ups")
 def consolidation_prompt(reading: ConsolidationInput, summary: Budget) -> str:
     now, previous = clock(reading.now, reading.zone), _quoted(_previous(reading) or ["(none yet)"])
     if reading.narrow:
-        said, characters = transcript(reading), str(min(summary.characters, SHORT_SUMMARY))
-        return render("consolidation_short", now=now, previous=previous, messages=said, characters=characters)
-    asked = _optional_parts(reading)
-    ended = _that_fit(reading.no_longer, STORED)
-    over = [render("consolidation_no_longer", facts=ended)] if reading.no_longer else []
+        talk, characters = transcript(reading), str(min(summary.characters, SHORT_SUMMARY))
+        return render("consolidation_short", now=now, previous=previous, messages=talk, characters=characters)
+    optional = _optional_parts(reading)
+    ended = _fitting(reading.no_longer, STORED)
+    no_longer = [render("consolidation_no_longer", facts=ended)] if reading.no_longer else []
     return render(
         "consolidation",
         now=now,
@@ -51,9 +51,9 @@ def consolidation_prompt(reading: ConsolidationInput, summary: Budget) -> str:
         near=_facts(reading, reading.near, NEAR),
         messages=transcript(reading),
         focus=read(f"focus_{reading.mode}"),
-        more="".join(f', "{name}": …' for name in asked),
+        more="".join(f', "{name}": …' for name in optional),
         characters=str(summary.characters),
-        asked="\n".join([*over, *asked.values()]),
+        asked="\n".join([*no_longer, *optional.values()]),
     )
 
 
@@ -77,7 +77,7 @@ def _optional_parts(reading: ConsolidationInput) -> dict[str, str]:
             f"[{one.id[:SHORT_ID]}] {moment(one.after, reading.zone)}: {line(one.about)}"
             for one in reading.check_ins
         ]
-        parts["follow_ups"] = render("consolidation_follow_ups", planned=_that_fit(planned, STORED))
+        parts["follow_ups"] = render("consolidation_follow_ups", planned=_fitting(planned, STORED))
     return parts
 
 
@@ -90,11 +90,11 @@ def _previous(reading: ConsolidationInput) -> list[str]:
     newest that fit, in order, with their times."""
     if reading.summary:
         return [line(text, None) for text in reading.summary.splitlines()]
-    said = [
-        f'[{moment(one.sent_at, reading.zone)}] "{speaker(one.author)}": {joined(both_ends(one.text))}'
+    messages = [
+        f'[{moment(one.sent_at, reading.zone)}] "{speaker(one.author)}": {joined(without_middle(one.text))}'
         for one in reading.earlier
     ]
-    return newest_that_fit([(text, text) for text in said], REREAD)
+    return newest_that_fit([(text, text) for text in messages], REREAD)
 
 
 def transcript(reading: ConsolidationInput, only: Collection[int] = ()) -> str:
@@ -106,9 +106,9 @@ def transcript(reading: ConsolidationInput, only: Collection[int] = ()) -> str:
         number += not replied
         if only and (replied or number not in only):
             continue
-        text = both_ends(message.text)
-        told = f"=> {joined(text)}" if replied else numbered(number, message.author, text)
-        lines.append(f"[{moment(message.sent_at, reading.zone)}] {told}")
+        text = without_middle(message.text)
+        quoted = f"=> {joined(text)}" if replied else numbered(number, message.author, text)
+        lines.append(f"[{moment(message.sent_at, reading.zone)}] {quoted}")
     return _quoted(lines or ["(nothing new)"])
 
 
@@ -116,10 +116,10 @@ def _known_facts(reading: ConsolidationInput) -> list[str]:
     """Return the facts and profile of each person, below their name."""
     lines = list[str]()
     for person in reading.people:
-        budget = replace(KNOWN, amount=KNOWN.amount // len(reading.people))
-        known = serialize_user_context_snippet(person.known, budget, KNOWN_FACTS, now=reading.now)
-        told = [text.removeprefix("> ") for text in known.splitlines()]
-        lines += [f'"{speaker(person.name)}":', *(told or ["(nothing)"])]
+        budget = replace(USER_CONTEXT, amount=USER_CONTEXT.amount // len(reading.people))
+        snippet = serialize_user_context_snippet(person.known, budget, MOST_FACTS, now=reading.now)
+        context_lines = [text.removeprefix("> ") for text in snippet.splitlines()]
+        lines += [f'"{speaker(person.name)}":', *(context_lines or ["(nothing)"])]
     return lines
 
 
@@ -135,9 +135,9 @@ def _facts(reading: ConsolidationInput, facts: Sequence[Memory], budget: Budget)
         }
     else:
         notes = {fact.id: speaker(names.get(fact.user_id, fact.user_id)) for fact in facts}
-    return _that_fit(fact_lines(facts, reading.zone, reading.now, notes), budget)
+    return _fitting(fact_lines(facts, reading.zone, reading.now, notes), budget)
 
 
-def _that_fit(lines: Iterable[str], budget: Budget) -> str:
+def _fitting(lines: Iterable[str], budget: Budget) -> str:
     purse = Purse(budget)
     return _quoted([text for text in lines if purse.take(text)] or ["(nothing)"])

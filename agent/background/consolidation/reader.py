@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import bindparam, func, select
 
-from agent.background.consolidation.input import KNOWN_FACTS, ConsolidationInput, Person, both_ends
+from agent.background.consolidation.input import MOST_FACTS, ConsolidationInput, Person, without_middle
 from agent.models.choice.choose import ChosenModel
 from agent.turn.context.budget import newest_that_fit
 from agent.turn.context.user_snippet import fitting
@@ -92,9 +92,9 @@ class ConsolidationReader:
         active = await self.parts.summaries.of(conversation, owner, now)
         new = await self.parts.transcript.following(conversation, owner, None, MOST_MESSAGES, most=most)
         after = active.covered if active else 0
-        again = await self.parts.transcript.lines(job.payload.get("again", ()), owner)
+        reread = await self.parts.transcript.lines(job.payload.get("again", ()), owner)
         ready = _fitting_a_call(_before_pending(new, now - self.answered_within))
-        lines = _with_last_replies([*(line for line in again if line.seq <= after), *ready], limit)
+        lines = _with_last_replies([*(line for line in reread if line.seq <= after), *ready], limit)
         lines = await self._without_places(lines, job.user_id) if place.private else lines
         earlier: Sequence[Message] = ()
         if active and active.withheld:
@@ -122,53 +122,53 @@ class ConsolidationReader:
             narrow=bool(model and model.fit and model.fit.narrow),
         )
         if model:
-            reading = await self._with_what_is_known(reading, active.updated_at if active else None)
+            reading = await self._with_knowledge(reading, active.updated_at if active else None)
         return reading if lines or earlier or reading.to_summarise else None
 
     async def _without_places(self, lines: Sequence[Line], user: str) -> Sequence[Line]:
         """Replace private replies that repeat what others said in places, so that nothing derived rests on
         it."""
         replies = [line.message.id for line in lines if line.message.role == "assistant"]
-        told = await recounting(self.parts.store.database, replies, user)
+        recounted = await recounting(self.parts.store.database, replies, user)
         return [
             replace(line, message=replace(line.message, text=FROM_PLACES))
-            if line.message.id in told
+            if line.message.id in recounted
             else line
             for line in lines
         ]
 
-    async def _with_what_is_known(
+    async def _with_knowledge(
         self, reading: ConsolidationInput, since: datetime | None
     ) -> ConsolidationInput:
         """Add stored knowledge about the people. `since` is the time of the last summary."""
         now, place, profiles = reading.now, reading.place, self.parts.profiles
-        said = [*reading.earlier, *(line.message for line in reading.lines)]
-        text = " ".join(one.text for one in said)
-        over = await ended_facts(self.parts.store.database, [one.id for one in said], reading.owner, now)
+        spoken = [*reading.earlier, *(line.message for line in reading.lines)]
+        text = " ".join(one.text for one in spoken)
+        ended = await ended_facts(self.parts.store.database, [one.id for one in spoken], reading.owner, now)
         stored = await self._stored(reading)
-        known_of = {
+        facts_by_user = {
             person.user: await core_facts(self.parts.store, person.user, Audience.of(person.user, place), now)
             for person in reading.people
         }
-        near = await self._near(reading, stored, known_of, since)
-        shown = {fact.id for fact in (*stored, *near)}
+        near = await self._near(reading, stored, facts_by_user, since)
+        listed = {fact.id for fact in (*stored, *near)}
         people, due = list[Person](), list[Memory]()
         for person in reading.people:
-            user, facts = person.user, known_of[person.user]
+            user, facts = person.user, facts_by_user[person.user]
             entries = await profiles.readable(user, place, now)
             tasks = await self.parts.tasks.relevant(user, text, place, now=now)
             finished = await self.parts.tasks.finished(user, place, now - FINISHED_SINCE, FINISHED_TASKS)
             written = [entry.said_at for entry in entries if entry.field == MEMORY_SUMMARY]
             profile = [entry for entry in entries if entry.field != MEMORY_SUMMARY]
-            relevant = [f for f in get_relevant_memories(facts, text, limit=KNOWN_FACTS) if f.id not in shown]
-            known = context_of(profile, long_term_facts=relevant, open_tasks=tasks)
-            due = self._to_summarise(known, facts, max(written, default=None))
-            known = replace(known, open_tasks=(*tasks, *finished))
-            people.append(replace(person, known=known, profile=tuple(profile)))
+            relevant = [f for f in get_relevant_memories(facts, text, limit=MOST_FACTS) if f.id not in listed]
+            context = context_of(profile, long_term_facts=relevant, open_tasks=tasks)
+            due = self._to_summarise(context, facts, max(written, default=None))
+            context = replace(context, open_tasks=(*tasks, *finished))
+            people.append(replace(person, known=context, profile=tuple(profile)))
         reading = replace(
             reading,
             people=tuple(people),
-            no_longer=over,
+            no_longer=ended,
             stored=tuple(stored),
             near=tuple(near),
             to_summarise=tuple(due) if len(people) == 1 else (),
@@ -182,15 +182,15 @@ class ConsolidationReader:
         """Return the stored facts that rest on these messages and are readable in the place."""
         anybody = reading.people[0].user if reading.people else ""  # all read the same in a place
         audience = Audience.of(anybody, reading.place)
-        given = {"messages": [line.message.id for line in reading.lines], "now": reading.now}
-        found = with_owners(await self.parts.store.database.rows(_STORED_FROM, given))
-        return [fact for fact in found if audience.may_read(fact.owners)]
+        parameters = {"messages": [line.message.id for line in reading.lines], "now": reading.now}
+        facts = with_owners(await self.parts.store.database.rows(_STORED_FROM, parameters))
+        return [fact for fact in facts if audience.may_read(fact.owners)]
 
     async def _near(
         self,
         reading: ConsolidationInput,
         stored: Sequence[Memory],
-        known_of: Mapping[str, Sequence[Memory]],
+        facts_by_user: Mapping[str, Sequence[Memory]],
         since: datetime | None,
     ) -> list[Memory]:
         """Return other facts that the messages may concern: what others changed, what was stated elsewhere
@@ -199,19 +199,19 @@ class ConsolidationReader:
             return []
         elsewhere = [
             fact
-            for facts in known_of.values()
+            for facts in facts_by_user.values()
             for fact in facts
             if fact.place != str(reading.place) and (since is None or fact.created_at > since)
         ][:MAX_ELSEWHERE]
         changed, similar = list[Memory](), list[Memory]()
         for person in reading.people:
-            changed += await self._changed_by_others(reading, person, known_of[person.user])
+            changed += await self._changed_by_others(reading, person, facts_by_user[person.user])
             origin = Provenance(person.user, reading.now, reading.place)
             if texts := _texts_to_compare(reading, person, [*elsewhere, *stored]):
                 similar += await self.parts.similar.around(texts, origin, MAX_NEAR + len(stored))
-        already = {fact.id for fact in stored}
-        found = {fact.id: fact for fact in (*changed, *elsewhere, *similar) if fact.id not in already}
-        return [*found.values()][:MAX_NEAR]
+        stored_ids = {fact.id for fact in stored}
+        distinct = {fact.id: fact for fact in (*changed, *elsewhere, *similar) if fact.id not in stored_ids}
+        return [*distinct.values()][:MAX_NEAR]
 
     async def _changed_by_others(
         self, reading: ConsolidationInput, person: Person, facts: Sequence[Memory]
@@ -220,14 +220,14 @@ class ConsolidationReader:
         consolidation, each after the person's older fact that depends on it."""
         if reading.place.private:
             return []
-        given = {"conversation": reading.conversation, "user": person.user, "after": reading.after}
-        [(since,)] = await self.parts.store.database.rows(_READ_UNTIL, given)
+        parameters = {"conversation": reading.conversation, "user": person.user, "after": reading.after}
+        [(since,)] = await self.parts.store.database.rows(_READ_UNTIL, parameters)
         audience = Audience.of(person.user, reading.place)
-        told = await self.parts.store.newest(audience, reading.now, MAX_CHANGED, since=since)
-        names = await self.parts.transcript.speakers.names({fact.user_id for fact in told}, audience)
+        recent = await self.parts.store.newest(audience, reading.now, MAX_CHANGED, since=since)
+        names = await self.parts.transcript.speakers.names({fact.user_id for fact in recent}, audience)
         pairs = [
             (old, new)
-            for new in told
+            for new in recent
             for old in facts
             if old.user_id == person.user != new.user_id
             and old.created_at < new.created_at
@@ -237,15 +237,15 @@ class ConsolidationReader:
         return [fact for pair in pairs for fact in pair]
 
     def _to_summarise(
-        self, known: UserContext, facts: Sequence[Memory], since: datetime | None
+        self, context: UserContext, facts: Sequence[Memory], since: datetime | None
     ) -> list[Memory]:
         """Return the facts to summarise: if they exceed the budget without a summary, or if many are new."""
-        whole = replace(known, long_term_facts=tuple(facts))
+        whole = replace(context, long_term_facts=tuple(facts))
         if len(fitting(whole, self.parts.settings.context_budget, len(facts)).long_term_facts) == len(facts):
             return []
-        told = list(facts[:FACTS_TO_SUMMARISE])
-        new = [fact for fact in told if since is None or fact.created_at > since]
-        return told if since is None or len(new) >= NEW_FACTS else []
+        selected = list(facts[:FACTS_TO_SUMMARISE])
+        new = [fact for fact in selected if since is None or fact.created_at > since]
+        return selected if since is None or len(new) >= NEW_FACTS else []
 
 
 def _texts_to_compare(
@@ -257,9 +257,9 @@ def _texts_to_compare(
     names = {tag(word) for name in (person.user, person.name) for word in (name, *name.split())}
     texts = [(fact.content, fact.subjects) for fact in stored if fact.user_id == person.user]
     for line in sorted(reading.lines, key=lambda one: (one.user != person.user, one.message.role != "user")):
-        for said in sentences(line.message.text):
-            texts.append((said, tags(re.findall(r"\w{3,}", said))[:MAX_WORDS]))
-    return [(text, tuple(word for word in given if word not in names)) for text, given in texts][:MAX_TEXTS]
+        for sentence in sentences(line.message.text):
+            texts.append((sentence, tags(re.findall(r"\w{3,}", sentence))[:MAX_WORDS]))
+    return [(text, tuple(word for word in words if word not in names)) for text, words in texts][:MAX_TEXTS]
 
 
 def _before_pending(lines: Sequence[Line], since: datetime) -> Sequence[Line]:
@@ -275,7 +275,7 @@ def _before_pending(lines: Sequence[Line], since: datetime) -> Sequence[Line]:
 
 def _fitting_a_call(lines: Sequence[Line]) -> list[Line]:
     """Return as many of the first messages as fit one call."""
-    backwards = [(line, both_ends(line.message.text)) for line in reversed(lines)]
+    backwards = [(line, without_middle(line.message.text)) for line in reversed(lines)]
     fit = newest_that_fit(backwards, MESSAGES)[::-1]
     people = dict[str, None]()
     for place, line in enumerate(fit):
@@ -287,5 +287,5 @@ def _fitting_a_call(lines: Sequence[Line]) -> list[Line]:
 
 def _with_last_replies(lines: Sequence[Line], limit: int) -> Sequence[Line]:
     """Return the first `limit` messages, and the replies to the last of them."""
-    rest = takewhile(lambda line: line.message.role == "assistant", lines[limit:])
-    return [*lines[:limit], *rest]
+    replies = takewhile(lambda line: line.message.role == "assistant", lines[limit:])
+    return [*lines[:limit], *replies]

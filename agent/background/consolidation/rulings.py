@@ -54,13 +54,13 @@ async def confirmed_rulings(
 ) -> list[AnswerRuling]:
     """Return the rulings of an answer without replacements that the model does not confirm. `spend` counts
     the call before it is made."""
-    rulings = list(_rulings_of(reading, answer))
+    rulings = list(_named_rulings(reading, answer))
     doubts: dict[tuple[str, str], Doubt] = {}
-    for one in rulings:
-        if one.ruling == "replaces" and (stated := _statement(reading, one.new)):
-            new_memory, author, said_at = stated
-            if not await similar.related(new_memory, one.old, author):
-                doubts[one.pair] = Doubt(one.old.content, one.old.created_at, new_memory.content, said_at)
+    for ruling in rulings:
+        if ruling.ruling == "replaces" and (stated := _statement(reading, ruling.new)):
+            new, author, said_at = stated
+            if not await similar.related(new, ruling.old, author):
+                doubts[ruling.pair] = Doubt(ruling.old.content, ruling.old.created_at, new.content, said_at)
     if chosen is None or not doubts:
         return rulings
     confirmed = [False] * len(doubts)
@@ -70,27 +70,27 @@ async def confirmed_rulings(
     except Exception as error:
         log.warning("replacements could not be confirmed, so both facts stay: %s", error)
     refused = {pair for pair, sure in zip(doubts, confirmed, strict=True) if not sure}
-    return [one for one in rulings if one.pair not in refused]
+    return [ruling for ruling in rulings if ruling.pair not in refused]
 
 
-def _rulings_of(reading: ConsolidationInput, answer: ConsolidationAnswer) -> Iterator[AnswerRuling]:
+def _named_rulings(reading: ConsolidationInput, answer: ConsolidationAnswer) -> Iterator[AnswerRuling]:
     """Yield the rulings whose facts are among those of the answer and of the prompt."""
-    shown = {fact.id: fact for fact in reading.facts}
+    facts = {fact.id: fact for fact in reading.facts}
     numbered = {f"#{fact.number}": fact for fact in answer.new_facts}
-    for one in answer.rulings:
-        old, new = _named(shown, one.old), numbered.get(one.new.strip()) or _named(shown, one.new)
-        if new and old and one.ruling != "both":
-            yield AnswerRuling(new, old, one.ruling)
+    for ruling in answer.rulings:
+        old, new = _named(facts, ruling.old), numbered.get(ruling.new.strip()) or _named(facts, ruling.new)
+        if new and old and ruling.ruling != "both":
+            yield AnswerRuling(new, old, ruling.ruling)
     for fact in answer.new_facts:
-        if old := _named(shown, fact.replaces or ""):
+        if old := _named(facts, fact.replaces or ""):
             yield AnswerRuling(fact, old, "replaces", by_fact=True)
 
 
-def _named(shown: Mapping[str, Memory], written: str) -> Memory | None:
+def _named(facts: Mapping[str, Memory], written: str) -> Memory | None:
     """Return the fact whose id the text is or begins; None if there is not exactly one."""
     short = read_id(written)
-    found = [id for id in shown if id == short or (len(short) >= SHORT_ID and id.startswith(short))]
-    return shown[found[0]] if len(found) == 1 else None
+    ids = [id for id in facts if id == short or (len(short) >= SHORT_ID and id.startswith(short))]
+    return facts[ids[0]] if len(ids) == 1 else None
 
 
 def _statement(reading: ConsolidationInput, fact: NewFact | Memory) -> tuple[NewMemory, str, datetime] | None:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from uuid import uuid4
 
 from agent.background.check_ins import CheckInMessage
-from agent.background.reminders import words_of
+from agent.background.reminders import quoted_task
 from agent.companion import Companion
 from agent.errors import BadInput, ModelRejected, ModelUnavailable
 from agent.models.choice.providers import base_url_of
@@ -145,7 +145,7 @@ def reminder_answer(task: Task) -> Answer:
     later = {"10 minutes": "in 10 minutes", "An hour": "in an hour", "Tomorrow": "tomorrow"}
     snooze = (Button(label, "snooze", f"{task.id}.{due}") for label, due in later.items())
     buttons = (Button("Done", "done", task.id), *snooze)
-    return Answer(words_of(task), note=("due ", task.due) if task.due else (), buttons=buttons)
+    return Answer(quoted_task(task), note=("due ", task.due) if task.due else (), buttons=buttons)
 
 
 def check_in_answer(asked: CheckInMessage) -> Answer:

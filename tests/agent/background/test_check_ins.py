@@ -448,7 +448,7 @@ async def test_in_random_worlds_nobody_is_written_to_who_did_not_ask_nor_too_oft
 class PlannedQuestion:
     id: str
     after: datetime
-    gone: bool = False
+    forgotten: bool = False
 
 
 @dataclass
@@ -456,7 +456,7 @@ class Human:
     user: str
     zone: ZoneInfo
     wants: bool = False
-    told: list[PlannedQuestion] = field(default_factory=list)
+    questions: list[PlannedQuestion] = field(default_factory=list)
     sent: list[datetime] = field(default_factory=list)
     wrote: datetime = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -477,8 +477,8 @@ class RandomWorld:
 
     async def live(self) -> None:
         stop = self.service.register(self.prefix, self._judge)
-        for one in self.people.values():
-            await self.pet.people.set_context("timezone", one.zone.key, user=one.user)
+        for human in self.people.values():
+            await self.pet.people.set_context("timezone", human.zone.key, user=human.user)
         acts = [self._want, self._tell, self._tell, self._tell, self._forget, self._write]
         for _ in range(40):
             self.clock.advance(minutes=self.chance.choice([1, 30, 200, 700, 1500]))
@@ -487,37 +487,37 @@ class RandomWorld:
             await self.service.run()
         stop()
 
-    async def _want(self, one: Human) -> None:
-        one.wants = self.chance.random() < 0.8
-        await self.service.want(one.wants, user=one.user)
-        one.told = one.told if one.wants else []
+    async def _want(self, human: Human) -> None:
+        human.wants = self.chance.random() < 0.8
+        await self.service.want(human.wants, user=human.user)
+        human.questions = human.questions if human.wants else []
 
-    async def _say(self, one: Human, text: str) -> str:
-        message, now = Message(new_id(), f"dm:{one.user}", "user", "Ana", text, self.clock()), self.clock()
+    async def _say(self, human: Human, text: str) -> str:
+        message, now = Message(new_id(), f"dm:{human.user}", "user", "Ana", text, self.clock()), self.clock()
         async with self.pet.components.database.write() as connection:
             append = self.pet.components.transcript.append
-            await append(connection, message, user=one.user, place=PRIVATE, now=now)
-        one.wrote = now
+            await append(connection, message, user=human.user, place=PRIVATE, now=now)
+        human.wrote = now
         return message.id
 
-    async def _tell(self, one: Human) -> None:
+    async def _tell(self, human: Human) -> None:
         """As a consolidation does, of those who want it; later than they said it."""
-        id, now = await self._say(one, f"Thing {self.chance.random()}"), self.clock()
-        if await self.service.wanted(user=one.user):
+        id, now = await self._say(human, f"Thing {self.chance.random()}"), self.clock()
+        if await self.service.wanted(user=human.user):
             after = now + timedelta(minutes=self.chance.choice([1, 60, 600, 1440, 4000]))
-            one.told.append(PlannedQuestion(id, after))
+            human.questions.append(PlannedQuestion(id, after))
             async with self.pet.components.database.write() as connection:
-                await check_ins.plan(connection, one.user, id, after, [id], f"dm:{one.user}", now)
+                await check_ins.plan(connection, human.user, id, after, [id], f"dm:{human.user}", now)
 
-    async def _write(self, one: Human) -> None:
-        await self._say(one, "Hello")
+    async def _write(self, human: Human) -> None:
+        await self._say(human, "Hello")
 
-    async def _forget(self, one: Human) -> None:
-        if one.told:
-            told = self.chance.choice(one.told)
-            if not told.gone:
-                await self.pet.conversations.forget(told.id, user=one.user)
-            told.gone = True
+    async def _forget(self, human: Human) -> None:
+        if human.questions:
+            question = self.chance.choice(human.questions)
+            if not question.forgotten:
+                await self.pet.conversations.forget(question.id, user=human.user)
+            question.forgotten = True
 
     async def _turn(self, request: TurnRequest) -> Reply:
         silent = self.chance.random() < 0.2
@@ -530,16 +530,17 @@ class RandomWorld:
         return reply
 
     async def _judge(self, asked: CheckInMessage) -> bool:
-        one, now = self.people[asked.user], self.clock()
-        [told] = [told for told in one.told if told.id == asked.check_in.about]
-        assert one.wants
-        assert not told.gone
-        assert told.after <= now
-        assert one.wrote < told.after, "they have written since"
-        assert 9 <= now.astimezone(one.zone).hour < 20
-        assert all(now - last >= timedelta(days=1) for last in one.sent)
-        assert now.astimezone(one.zone).date() not in [last.astimezone(one.zone).date() for last in one.sent]
-        assert len([last for last in one.sent if last > one.wrote]) < 2
-        one.sent.append(now)
-        COUNTED.append(told.id)
+        human, now = self.people[asked.user], self.clock()
+        [question] = [question for question in human.questions if question.id == asked.check_in.about]
+        assert human.wants
+        assert not question.forgotten
+        assert question.after <= now
+        assert human.wrote < question.after, "they have written since"
+        local = now.astimezone(human.zone)
+        assert 9 <= local.hour < 20
+        assert all(now - last >= timedelta(days=1) for last in human.sent)
+        assert local.date() not in [last.astimezone(human.zone).date() for last in human.sent]
+        assert len([last for last in human.sent if last > human.wrote]) < 2
+        human.sent.append(now)
+        COUNTED.append(question.id)
         return True

@@ -15,7 +15,7 @@ from tools.proposed_call import ProposedCall
 
 ANA = "discord:1"
 MOVED = {"message": "The clouds are in Lyon.", "memories": []}
-ASKED = {"message": "I have asked you.", "memories": []}
+QUESTION = {"message": "I have asked you.", "memories": []}
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def proposed(open_pet, clouds):
     async def open(model: Any = None, **settings: Any) -> tuple[Companion, str]:
         call = tool_call("sky_move_clouds", town="Lyon")
         pet = await open_pet(
-            given=model or AnsweringModel(call, ASKED, then=MOVED), mcp=clouds.servers, **settings
+            given=model or AnsweringModel(call, QUESTION, then=MOVED), mcp=clouds.servers, **settings
         )
         ids = list[str]()
 
@@ -62,12 +62,12 @@ async def claimed(pet: Companion) -> list[Any]:
 
 async def run(pet: Companion) -> list[str]:
     """Do the jobs, as a bot does. Returns what the person is told."""
-    told = list[str]()
+    texts = list[str]()
     for job in await claimed(pet):
         async with pet.components.queue.working_on(job):
-            told.append((await pet.calls.run_job(job))[1])
+            texts.append((await pet.calls.run_job(job))[1])
             await pet.components.queue.done(job)
-    return told
+    return texts
 
 
 @pytest.mark.parametrize("on_postgresql", [False, True])
@@ -84,13 +84,13 @@ async def test_it_runs_once_however_often_the_person_agrees_and_they_are_told(
 
 
 async def test_what_the_server_answered_is_shown_as_data_and_the_turn_only_reads(proposed, clouds):
-    model = AnsweringModel(tool_call("sky_move_clouds", town="Lyon"), ASKED, then=MOVED)
+    model = AnsweringModel(tool_call("sky_move_clouds", town="Lyon"), QUESTION, then=MOVED)
     pet, id = await proposed(model)
     await pet.calls.answer(id, user=ANA, agreed=True)
     await run(pet)
-    shown = model.inputs[-1][-1]["content"]
-    assert "run sky_move_clouds with {”town”: ”Lyon”}" in shown
-    assert "> fine" in shown
+    prompt = model.inputs[-1][-1]["content"]
+    assert "run sky_move_clouds with {”town”: ”Lyon”}" in prompt
+    assert "> fine" in prompt
 
 
 @pytest.mark.parametrize("case", ["no", "late", "other", "forgotten"])
@@ -99,8 +99,8 @@ async def test_nothing_runs_where_the_person_did_not_agree(proposed, clouds, clo
     if case == "late":
         clock.advance(minutes=10)
     if case == "forgotten":
-        said = [one for one in await pet.conversations.messages(user=ANA) if one.role == "user"]
-        await pet.conversations.forget(said[0].id, user=ANA)
+        messages = [one for one in await pet.conversations.messages(user=ANA) if one.role == "user"]
+        await pet.conversations.forget(messages[0].id, user=ANA)
     user = "discord:2" if case == "other" else ANA
     answered = await pet.calls.answer(id, user=user, agreed=case != "no")
     assert (answered is not None, await run(pet), clouds()) == (case == "no", [], 0)
@@ -133,7 +133,7 @@ async def test_a_process_that_ends_while_it_runs_does_not_run_it_again(
 
 async def test_a_turn_that_fails_is_taken_again_without_another_call(proposed, clouds):
     call = tool_call("sky_move_clouds", town="Lyon")
-    pet, id = await proposed(AnsweringModel(call, ASKED, ModelUnavailable("away"), then=MOVED))
+    pet, id = await proposed(AnsweringModel(call, QUESTION, ModelUnavailable("away"), then=MOVED))
     await pet.calls.answer(id, user=ANA, agreed=True)
     [job] = await claimed(pet)
     with pytest.raises(ModelUnavailable):
@@ -143,7 +143,7 @@ async def test_a_turn_that_fails_is_taken_again_without_another_call(proposed, c
 
 
 async def test_a_server_that_is_gone_by_then_is_told_of(proposed, clouds):
-    model = AnsweringModel(tool_call("sky_move_clouds", town="Lyon"), ASKED, then=MOVED)
+    model = AnsweringModel(tool_call("sky_move_clouds", town="Lyon"), QUESTION, then=MOVED)
     pet, id = await proposed(model)
     [server] = pet.components.extensions.connections
     await server.close()

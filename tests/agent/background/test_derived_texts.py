@@ -13,13 +13,13 @@ from hachi.testing import AnsweringModel
 
 OpenPet = Callable[..., Awaitable[Companion]]
 
-TOLD = ("Lisbon", "Porto", "Berlin", "flu", "peanuts", "resign", "cello")
+WORDS = ("Lisbon", "Porto", "Berlin", "flu", "peanuts", "resign", "cello")
 
 
-def given_words(asked: str) -> list[str]:
+def quoted_words(asked: str) -> list[str]:
     """What a prompt of the consolidation quotes."""
     quoted = " ".join(line for line in asked.splitlines() if line.startswith(">"))
-    return [word for word in TOLD if word in quoted and word not in over(asked)]
+    return [word for word in WORDS if word in quoted and word not in over(asked)]
 
 
 def over(asked: str) -> str:
@@ -29,15 +29,15 @@ def over(asked: str) -> str:
 
 
 def echo(asked: str) -> dict[str, Any]:
-    words = ", ".join(given_words(asked))
-    said = asked.partition("## What was said")[2].partition("## What to look for")[0]
-    places = [place for place in re.findall("|".join(TOLD[:3]), said) if place not in over(asked)]
-    found: dict[str, Any] = {"summary": f"They spoke of {words}."}
+    words = ", ".join(quoted_words(asked))
+    talk = asked.partition("## What was said")[2].partition("## What to look for")[0]
+    places = [place for place in re.findall("|".join(WORDS[:3]), talk) if place not in over(asked)]
+    answer: dict[str, Any] = {"summary": f"They spoke of {words}."}
     if "memory_summary" in asked:
-        found["memory_summary"] = f"All in all: {words}."
+        answer["memory_summary"] = f"All in all: {words}."
     if places:
-        found["new_preferences"] = [{"key": "location", "value": places[-1]}]
-    return found
+        answer["new_preferences"] = [{"key": "location", "value": places[-1]}]
+    return answer
 
 
 def learning(content: str, reply: str = "I see.", **draft: Any) -> dict[str, Any]:
@@ -63,13 +63,13 @@ class Story:
         await self.pet.respond("And now?", user="ana", place=place)
         prompt = self.model.inputs[-1][-1]["content"]
         hits = await self.pet.search_memories("what about Lisbon Porto flu resign", user="ana", place=place)
-        known = await self.pet.people.context(user="ana", place=place)
-        shown: list[Any] = [hit.content for hit in hits if hit.kind == "summary"]
-        shown += [prompt, {**known.to_json(), "long_term_facts": []}]
+        context = await self.pet.people.context(user="ana", place=place)
+        texts: list[Any] = [hit.content for hit in hits if hit.kind == "summary"]
+        texts += [prompt, {**context.to_json(), "long_term_facts": []}]
         if place is None:
             export = await self.pet.conversations.export(user="ana")
-            shown += [export["summaries"], export["context"]]
-        return " ".join(map(str, shown))
+            texts += [export["summaries"], export["context"]]
+        return " ".join(map(str, texts))
 
     async def summaries(self) -> str:
         return str((await self.pet.conversations.export(user="ana"))["summaries"])
@@ -107,7 +107,7 @@ async def test_replies_are_summarised_as_they_were_given_but_for_what_no_longer_
     await story.say("No, in Porto.", "Ana lives in Porto", reply="Berlin is far from there.", replaces=old)
 
     after = await story.derived()
-    assert {word for word in TOLD if word in after} == {"Porto", "Berlin", "cello"}
+    assert {word for word in WORDS if word in after} == {"Porto", "Berlin", "cello"}
 
 
 async def test_a_correction_by_hand_ends_them_too_and_an_undo_turns_them_round(story):
@@ -276,8 +276,8 @@ async def test_a_summary_under_way_when_its_source_ends_is_not_stored(open_pet):
 
 async def test_what_was_said_beside_what_has_ended_before_the_consolidation_is_noted(open_pet, clock):
     def extract(asked: str) -> dict[str, Any]:
-        said = asked.partition("## What was said")[2].partition("## What to look for")[0]
-        facts = [f"Ana has {what}" for what in ("the flu", "a cello", "a sister") if what in said]
+        talk = asked.partition("## What was said")[2].partition("## What to look for")[0]
+        facts = [f"Ana has {what}" for what in ("the flu", "a cello", "a sister") if what in talk]
         facts = [fact for fact in facts if fact not in over(asked)]
         new = [{"text": text, "importance": "high", "tags": ["ana"]} for text in facts]
         return {"summary": f"They spoke: {' '.join(facts)}.", "new_facts": new}
@@ -291,8 +291,8 @@ async def test_what_was_said_beside_what_has_ended_before_the_consolidation_is_n
     clock.advance(hours=13)
     await pet.settle()
 
-    known = {memory.content for memory in await pet.memories.list(user="ana")}
-    assert known == {"Ana has a cello", "Ana has a sister"}
+    contents = {memory.content for memory in await pet.memories.list(user="ana")}
+    assert contents == {"Ana has a cello", "Ana has a sister"}
     summaries = str((await pet.conversations.export(user="ana"))["summaries"])
     assert "flu" not in summaries
     assert "cello" in summaries

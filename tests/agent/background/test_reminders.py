@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent.background.reminders import LATE, LONGEST, text_of
+from agent.background.reminders import LATE, LONGEST, reminder_text
 from agent.turn.context.prompt import NOT_SENT, SENT
 from hachi import Companion
 from hachi.testing import AnsweringModel
@@ -128,7 +128,7 @@ NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 
 def worded(what: str = "call the dentist", late: timedelta = timedelta(), zone: str | None = None) -> str:
     known = UserContext(Profile(timezone=zone))
-    return text_of(Task("1", "ana", what, "open", NOW, NOW, NOW - late), known, NOW)
+    return reminder_text(Task("1", "ana", what, "open", NOW, NOW, NOW - late), known, NOW)
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ async def _accept(
     return jobs
 
 
-async def _known(pet: Companion) -> list[str]:
+async def _contents(pet: Companion) -> list[str]:
     return sorted(memory.content for memory in await pet.memories.list(user="ana"))
 
 
@@ -65,7 +65,7 @@ async def test_stopping_finishes_running_jobs_and_starts_no_more(pet, monkeypatc
     go_on.set()
     await stopping
 
-    assert await _known(pet) == ["Ana skis"]
+    assert await _contents(pet) == ["Ana skis"]
     worker.wake()
     assert await worker.run_claimed(last) == [], "the reply it belongs to does not fail"
     await worker.settle()
@@ -151,7 +151,7 @@ async def test_settling_runs_due_jobs_once_indexes_and_notes_uses(pet, clock):
     await worker.settle()
     await worker.settle()
 
-    assert await _known(pet) == ["Ana has 2 cats", "Ana likes tea", "Ana skis"]
+    assert await _contents(pet) == ["Ana has 2 cats", "Ana likes tea", "Ana skis"]
     assert await pet.components.queue.counts() == (0, 0)
     [tea] = [memory for memory in await pet.memories.list(user="ana") if memory.content == "Ana likes tea"]
     assert (tea.uses, tea.last_accessed_at) == (1, clock())
@@ -171,7 +171,7 @@ async def test_a_job_that_is_handed_over_runs_at_once_after_the_persons_others(p
     assert caplog.text.count("background work is postponed") == 2
     rows("ALTER TABLE work_away RENAME TO work")
 
-    assert await _known(pet) == ["Ana skis"], "nothing is written without its claim"
+    assert await _contents(pet) == ["Ana skis"], "nothing is written without its claim"
     assert (await pet.components.queue.counts())[0] == 1, "it runs again once its claim has ended"
 
 
@@ -183,7 +183,7 @@ async def test_a_failing_job_is_retried_later_and_finally_given_up(pet, clock, r
     for attempt in range(1, MAX_ATTEMPTS + 1):
         await pet.settle()
         await pet.settle()
-        assert await _known(pet) == ["Ana skis"], "it holds up no other job"
+        assert await _contents(pet) == ["Ana skis"], "it holds up no other job"
         [row] = rows("SELECT attempts, last_error, due_at FROM work")
         assert row["attempts"] == attempt, "not twice at once"
         assert "no handler for work of the kind 'juggling'" in row["last_error"]
@@ -204,12 +204,12 @@ async def test_what_a_killed_process_had_claimed_runs_when_its_claim_ends(pet, c
     for id in ids:
         assert await pet.components.queue.claim(clock(), id) is not None
     await pet.settle()
-    assert await _known(pet) == [], "its claimer may be alive"
+    assert await _contents(pet) == [], "its claimer may be alive"
 
     rows("UPDATE work SET claimed_by = 'another-host:7-7', due_at = '2000-01-01 00:00:00.000000'")
     await pet.settle()
 
-    assert await _known(pet) == ["Ana has 2 cats", "Ana skis"]
+    assert await _contents(pet) == ["Ana has 2 cats", "Ana skis"]
     assert f"work {ids[0]} ({STORE_MEMORIES}): its process ended while it ran (1 times)" in caplog.text
 
 
@@ -242,4 +242,4 @@ async def test_many_jobs_of_one_person_leave_room_for_others(pet):
     assert {job.user_id for job in worker._claimed.values()} == {"ana", "ben"}
     assert len(worker._claimed) == LOOK_AHEAD
     await pet.settle()
-    assert len(await _known(pet)) == LOOK_AHEAD + 1
+    assert len(await _contents(pet)) == LOOK_AHEAD + 1
