@@ -126,7 +126,3 @@ def test_the_command_says_so_in_one_line(monkeypatch, capsys):
 
     assert command() == 1
     assert capsys.readouterr().err.startswith("Hachi needs its own package 'agent'")
-
-
-def test_the_neighbours_at_hand_are_hachis_own():
-    hachi.check_neighbours()

@@ -16,10 +16,8 @@ from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 
-from agent.surfaces.http import monitoring
-from agent.surfaces.http.openai_api import chat, models, responses
-from agent.surfaces.http.rest import documents, memories, people, session_memories
-from agent.surfaces.web import memory_pages, talk, trace_list
+from agent.surfaces.http.application import app as api
+from agent.surfaces.web.application import app as web
 
 EXAMPLES = 2
 """Of each operation."""
@@ -78,7 +76,7 @@ async def test_nothing_that_is_sent_breaks_the_server(site: Any) -> None:
     assert await asyncio.to_thread(ask_everything) > 20
 
 
-def test_no_request_waits_for_a_thread() -> None:
+async def test_no_request_waits_for_a_thread(site: Any) -> None:
     """FastAPI calls what is not async in one of 40 threads, which costs more than what is called."""
 
     def waiting(dependant: Dependant) -> list[str]:
@@ -87,19 +85,7 @@ def test_no_request_waits_for_a_thread() -> None:
         asynchronous = iscoroutinefunction(call) or iscoroutinefunction(type(call).__call__)
         return inner if asynchronous else [*inner, str(call)]
 
-    parts = (
-        chat,
-        responses,
-        models,
-        monitoring,
-        session_memories,
-        memories,
-        people,
-        documents,
-        memory_pages,
-        talk,
-        trace_list,
-    )
-    routes = [route for part in parts for route in part.router.routes if isinstance(route, APIRoute)]
-    assert len(routes) > 50
+    servers = api(site.pet, site.pet.settings), web(site.pet, person="ana")
+    routes = [one for server in servers for one in server.router.routes if isinstance(one, APIRoute)]
+    assert len(routes) > 80
     assert [name for route in routes for name in waiting(route.dependant)] == []

@@ -65,17 +65,15 @@ MODERN = {"mcp-protocol-version": "2026-07-28"}
 """Such a request is served by another part of the SDK; without more it is no good one (400)."""
 
 
-@pytest.mark.parametrize(
-    ("host", "names", "status"), [("0.0.0.0", (), 200), ("192.168.1.4", ("hachi.example",), 200)]
-)
+@pytest.mark.parametrize(("host", "names"), [("0.0.0.0", ()), ("192.168.1.4", ("hachi.example",))])
 async def test_on_every_address_any_name_is_answered_and_elsewhere_only_known_ones(
-    serve: Serve, host: str, names: tuple[str, ...], status: int
+    serve: Serve, host: str, names: tuple[str, ...]
 ) -> None:
     site = await serve(host=host, names=names)
     assert (await site.post()).status_code == 401
     _, key = await site.key("ana")
-    assert (await site.post(headers=key | {"host": "hachi.example"})).status_code == status
-    assert (await site.post(headers=key | {"host": host})).status_code == 200
+    for name in ("hachi.example", host):
+        assert (await site.post(headers=key | {"host": name})).status_code == 200
 
 
 async def test_there_is_nothing_else_at_this_server(site: Any) -> None:

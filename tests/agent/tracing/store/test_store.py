@@ -1,6 +1,7 @@
 """Traces in SQL, on both databases."""
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -135,14 +136,11 @@ async def test_a_trace_is_found_by_the_beginning_of_its_id(traces):
 
 async def test_a_running_trace_whose_process_is_gone_was_killed(traces):
     host = this_process().rpartition(":")[0]
-    alive = made(1, ended=False)[0]
     processes = (f"{host}:999999999-1", f"{host}:1-1", "elsewhere:1-1", this_process())
     for number, where in enumerate(processes, 2):
-        serializer = Serializer("full", Redaction(), {}, "python", where)
-        recorded = Recording(id_of(number), Span("turn"))
-        about = Summary(id=recorded.id, kind="turn", started_at=NOW, user="ana")
-        await traces.write([serializer.serialize(recorded, about)], NOW)
-    assert alive.status == "running"
+        stored = made(number, ended=False)
+        assert stored.summary.status == "running"
+        await traces.write([stored._replace(summary=replace(stored.summary, process=where))], NOW)
 
     found = {one.process: one.status for one in await traces.list(TraceFilter(), NOW)}
     statuses = ["killed", "killed", "running", "running"]  # the second one's number is another's now

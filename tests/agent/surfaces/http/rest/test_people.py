@@ -207,30 +207,21 @@ async def test_a_person_says_whether_they_are_asked_how_things_went_and_sees_wha
     assert await ana("PUT", "/check-ins", {"wanted": False}) == {"wanted": False, "planned": []}
 
 
-async def test_accounts_are_linked_by_a_code_listed_parted_and_erased(site: Any) -> None:
-    service, own = await site.headers(), await site.headers("ana-7")
-    site.client.headers.clear()
-
-    async def ask(method: str, user: str, path: str = "", status: int = 200, **given: Any) -> Any:
-        headers = own if user == "ana-7" else service
-        at = f"/api/users/{user}{path}"
-        answer = await site.client.request(method, at, headers=headers, **given)
-        assert answer.status_code == status, answer.text
-        return answer.json() if answer.content else None
-
-    code = await ask("POST", "ana-7", "/accounts/code", 201)
-    assert await ask("POST", "chat:7", "/accounts", json=code) == ["ana-7"]
-    assert await ask("GET", "ana-7", "/accounts") == ["chat:7"]
-    refused = await ask("POST", "chat:7", "/accounts", 409, json=code)
+async def test_accounts_are_linked_by_a_code_listed_parted_and_erased(ana: Ana, site: Any) -> None:
+    chat = Ana(site, f"chat:{ana.user}", await site.headers())
+    code = await ana("POST", "/accounts/code", status=201)
+    assert await chat("POST", "/accounts", code) == [ana.user]
+    assert await ana("GET", "/accounts") == [chat.user]
+    refused = await chat("POST", "/accounts", code, 409)
     assert (refused["error"]["code"], "used" in refused["error"]["message"]) == ("not_linked", True)
-    await ask("POST", "chat:7", "/accounts", 400, json={"code": ""})
-    await ask("POST", "chat:7", "/memories", 201, json={"content": "Ana's boat is called Gull"})
-    assert [one["user"] for one in await ask("GET", "ana-7", "/memories")] == ["chat:7"]
-    assert await ask("DELETE", "ana-7", "/accounts") == ["chat:7"]
-    assert await ask("GET", "ana-7", "/memories") == []
-    await ask("POST", "chat:7", "/accounts", json=await ask("POST", "ana-7", "/accounts/code", 201))
-    assert (await ask("DELETE", "ana-7", params={"linked": "true"}))["verified"]
-    assert await ask("GET", "chat:7", "/memories") == []
+    await chat("POST", "/accounts", {"code": ""}, 400)
+    await chat("POST", "/memories", {"content": "Ana's boat is called Gull"}, 201)
+    assert [one["user"] for one in await ana("GET", "/memories")] == [chat.user]
+    assert await ana("DELETE", "/accounts") == [chat.user]
+    assert await ana("GET", "/memories") == []
+    await chat("POST", "/accounts", await ana("POST", "/accounts/code", status=201))
+    assert (await ana("DELETE", "", linked="true"))["verified"]
+    assert await chat("GET", "/memories") == []
 
 
 async def test_a_services_key_alone_says_which_places_its_user_can_read(site: Any) -> None:
