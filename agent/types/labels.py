@@ -50,4 +50,4 @@ def _shown(value: Any) -> str:
         return ", ".join(map(_shown, value))
     if value is None or isinstance(value, bool):
         return {None: "–", True: "yes", False: "no"}[value]
-    return str(value).replace("\n", "\n    ")  # so that no line of a text passes for an argument
+    return "\n    ".join(str(value).splitlines())  # so that no line of a text passes for an argument

@@ -26,7 +26,7 @@ def call(arguments: dict[str, Any], **other: str) -> ProposedCall:
             {"towns": ["Lyon", "Nice"], "by": {"who": "Ana", "ok": False}},
             "towns: Lyon, Nice\nby: (who: Ana; ok: no)",
         ),
-        ({"text": "one\ntwo: 3"}, "text: one\n    two: 3"),
+        ({"text": "one\ntwo: 3\rfour: 5\u2028six: 7"}, "text: one\n    two: 3\n    four: 5\n    six: 7"),
         ({"a\nb": "é"}, "a b: é"),
     ],
 )
