@@ -12,6 +12,7 @@ from hachi import Companion, Reply
 KEY = "sk-test-4f1d2c"
 
 OpenPet = Callable[..., Awaitable[Companion]]
+Rows = Callable[..., list[dict[str, Any]]]
 
 
 @dataclass(frozen=True)

@@ -140,11 +140,7 @@ LIMIT = "limit: {} is not a whole number from 1 to 10000"
         ("remember", {"place": 7}, "place: 7 is not the name of a place"),
         ("remember", {"place": "a/" * 21}, "place: more than 20 places inside each other"),
         ("remember", {"user": "x" * 2001}, "user: longer than 2,000 characters; say it in fewer words"),
-        (
-            "memories.remember_many",
-            {"facts": [{"content": "x"}, {"importance": 1}]},
-            "content: it is missing",
-        ),
+        ("memories.remember_many", {"facts": [{"content": "x"}, {}]}, "content: it is missing"),
         ("memories.remember_many", {"facts": [{"content": "x", "hue": 1}]}, "hue: there is no such argument"),
         ("memories.remember_many", {"facts": [b"x"]}, "facts.0: b'x' is not a mapping of names to values"),
         ("memories.list", {"user": None}, "user: None is not a user; pass the user's id as text"),

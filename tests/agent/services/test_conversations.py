@@ -1,6 +1,5 @@
 """Taking over a conversation that was held elsewhere."""
 
-from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 from uuid import UUID, uuid4
@@ -10,10 +9,7 @@ from agents.testing import ScriptedModel, assistant_message
 
 from agent.errors import BadInput
 from agent.services.transfer.store_messages import MESSAGES_AT_ONCE
-from hachi import Companion
-
-OpenPet = Callable[..., Awaitable[Companion]]
-Rows = Callable[..., list[dict[str, Any]]]
+from tests.agent.conftest import OpenPet, Rows
 
 THEN = datetime(2025, 5, 1, 10, tzinfo=UTC)
 

@@ -1,13 +1,10 @@
 """Documents that are handed over, by those who have them in memory and not in a file."""
 
-from collections.abc import Awaitable, Callable
-from typing import Any
-
 import pytest
 
 from agent.errors import BadInput
+from tests.agent.conftest import OpenPet
 
-OpenPet = Callable[..., Awaitable[Any]]
 TRAVEL = "# Travel\n\nThe office pays for train tickets."
 
 

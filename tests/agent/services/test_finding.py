@@ -1,6 +1,5 @@
 """Searching and listing: narrowed by time, author, kind and subjects, and page by page."""
 
-from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -8,8 +7,8 @@ from typing import Any
 import pytest
 
 from hachi import BadInput, Companion
+from tests.agent.conftest import OpenPet
 
-OpenPet = Callable[..., Awaitable[Companion]]
 FIRST = datetime(2026, 3, 1, 23, 30, tzinfo=UTC)
 PLACE = "acme/boats"
 

@@ -1,6 +1,5 @@
 """Linked accounts are one person in private: found, listed, forgotten, corrected and exported from any."""
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -10,8 +9,7 @@ from hachi import Companion
 from hachi.testing import AnsweringModel, tool_call
 from memory.errors import NotFound
 from memory.people.links import NotLinked
-
-OpenPet = Callable[..., Awaitable[Companion]]
+from tests.agent.conftest import OpenPet
 
 DISCORD, SLACK, GENERAL = "discord:1", "slack:T:U", "acme/general"
 BOAT, KITE = "Ana's boat is called Gull", "Ana's kite is red"

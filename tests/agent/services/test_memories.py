@@ -1,14 +1,14 @@
 """What people change, take back and take away of what they told in a place; and nobody else."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from memory.audience import Audience, Place
 from memory.errors import NotFound
+from tests.agent.conftest import OpenPet
 
-OpenPet = Callable[..., Awaitable[Any]]
 GENERAL, THREAD, OTHER = "acme/general", "acme/general/7", "acme/other"
 PARIS, LYON, ROME = (f"Ana lives in {city}" for city in ("Paris", "Lyon", "Rome"))
 

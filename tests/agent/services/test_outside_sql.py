@@ -3,7 +3,6 @@
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 from unittest.mock import AsyncMock
@@ -22,9 +21,7 @@ from memory.errors import IndexUnavailable, StoreUnavailable
 from memory.facts.decision_log import decision_run
 from memory.index.bm25 import stems
 from memory.records import NewMemory
-
-OpenPet = Callable[..., Awaitable[Companion]]
-Rows = Callable[..., list[dict[str, Any]]]
+from tests.agent.conftest import OpenPet, Rows
 
 TABLES = ("messages", "memories", "memory_owners", "tasks", "context_entries", "active_conversations", "work")
 SKIS = {"message": "So you ski!", "memories": [{"content": "Ana skis"}]}

@@ -1,15 +1,11 @@
 """Figures of what happened, for each person and over all processes."""
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
-from hachi import Companion
 from memory.errors import StoreUnavailable
-
-OpenPet = Callable[..., Awaitable[Companion]]
-Rows = Callable[..., list[dict[str, Any]]]
+from tests.agent.conftest import OpenPet, Rows
 
 
 async def test_decisions_are_counted_where_they_happen(open_pet: OpenPet) -> None:

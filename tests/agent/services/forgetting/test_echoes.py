@@ -1,24 +1,13 @@
 """What the model writes down in somebody's turn of what another person said is not theirs."""
 
-from collections.abc import Awaitable, Callable
-from typing import Any
-
 from agents.testing import function_call
 
 from hachi import Companion
 from hachi.testing import AnsweringModel
-
-OpenPet = Callable[..., Awaitable[Companion]]
+from tests.agent.conftest import OpenPet
 
 FACT = "Ana has a peanut allergy"
 NOTED = {"message": "Noted.", "memories": [{"content": FACT, "subjects": ["ana"]}]}
-
-
-async def channel(open_pet: OpenPet, *answers: Any) -> Companion:
-    """A companion to whom Ana has told of her allergy in a channel; it gives these answers from then on."""
-    pet = await open_pet(given=AnsweringModel(NOTED, *answers), consolidate="off")
-    await say(pet, "I have a peanut allergy", "ana")
-    return pet
 
 
 async def say(pet: Companion, text: str, user: str = "ben") -> None:
@@ -35,7 +24,8 @@ REMEMBERED = [[function_call("remember", NOTED["memories"][0], call_id="one")], 
 async def test_an_answer_to_it_is_nobody_elses_and_what_they_say_themselves_is_theirs(
     open_pet: OpenPet,
 ) -> None:
-    pet = await channel(open_pet, NOTED, *REMEMBERED, NOTED)
+    pet = await open_pet(given=AnsweringModel(NOTED, NOTED, *REMEMBERED, NOTED), consolidate="off")
+    await say(pet, "I have a peanut allergy", "ana")
     for _ in range(2):
         await say(pet, "ok thanks, I will shop accordingly")
         assert await known(pet, "ben") == set()
@@ -43,11 +33,3 @@ async def test_an_answer_to_it_is_nobody_elses_and_what_they_say_themselves_is_t
     assert await known(pet, "ben") == {FACT}
     assert (await pet.people.erase(user="ana")).verified
     assert await known(pet, "ben") == {FACT}
-
-
-async def test_what_the_model_notes_in_other_words_counts_as_said_by_who_speaks(open_pet: OpenPet) -> None:
-    content = "Ana cannot eat peanuts because of an allergy"
-    pet = await channel(open_pet, {"message": "Good.", "memories": [{"content": content}]})
-    await say(pet, "she cannot eat peanuts, it is an allergy")
-    assert (await pet.people.erase(user="ana")).verified
-    assert await known(pet, "ben") == {content}

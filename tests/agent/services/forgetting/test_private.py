@@ -1,6 +1,5 @@
 """What is made private leaves every read of the place where it was told; its author loses nothing."""
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -14,8 +13,7 @@ from hachi.testing import AnsweringModel
 from memory.audience import PRIVATE
 from memory.facts.candidate import Provenance
 from memory.sql.tables import active_conversations
-
-OpenPet = Callable[..., Awaitable[Companion]]
+from tests.agent.conftest import OpenPet
 
 GENERAL, THREAD = "acme/general", "acme/general/7"
 JOB = "Bob applied for a job at Initech"

@@ -1,7 +1,6 @@
 """Replies that tell in other words what was forgotten stay, and the receipt lists those that were written
 from it."""
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -10,9 +9,7 @@ from agents.testing import function_call
 from agent.types import Reply
 from hachi import Companion
 from hachi.testing import AnsweringModel
-
-OpenPet = Callable[..., Awaitable[Companion]]
-Rows = Callable[..., list[dict[str, Any]]]
+from tests.agent.conftest import OpenPet, Rows
 
 ACME: dict[str, Any] = {"place": "acme", "settle": True}
 SEARCH = [function_call("search_memories", {"query": "Ana"}, call_id="one")]

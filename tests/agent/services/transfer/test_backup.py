@@ -4,7 +4,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -12,10 +12,8 @@ import pytest
 
 from agent.errors import BadInput
 from agent.services.transfer.backup import back_up, require_unused, restore
-from hachi import Companion
 from memory.errors import StoreUnavailable
-
-OpenPet = Callable[..., Awaitable[Companion]]
+from tests.agent.conftest import OpenPet
 
 
 def backed_up(home: Path, target: Path) -> Path:

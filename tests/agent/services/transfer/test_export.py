@@ -1,15 +1,13 @@
 """Everything of a person as one JSON document."""
 
 import json
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 from waiting import turns_of_others
 
 from hachi import Companion
-
-OpenPet = Callable[..., Awaitable[Companion]]
+from tests.agent.conftest import OpenPet
 
 
 async def fill(pet: Companion, user: str) -> None:

@@ -1,7 +1,7 @@
 """Exports of other programs are taken in: their conversations in order and with their times, once."""
 
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 from io import BytesIO
 from typing import Any
@@ -12,9 +12,7 @@ import pytest
 from agent.errors import BadInput
 from agent.services.transfer.formats import read_json
 from agent.services.transfer.read_import import parse_import
-from hachi import Companion
-
-OpenPet = Callable[..., Awaitable[Companion]]
+from tests.agent.conftest import OpenPet
 
 
 def node(id: str, parent: str | None, role: str, *parts: Any, **more: Any) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Everything comes over, there and back, and what cannot come over whole is noticed."""
 
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,11 @@ from postgresql_server import Server
 from agent.errors import BadInput
 from agent.services.transfer import move
 from agent.services.transfer.move import TABLES, Move, MovedTable
-from hachi import Companion
 from memory.errors import StoreUnavailable
 from memory.sql.engine import Database
 from memory.sql.tables import memories, messages, users
+from tests.agent.conftest import OpenPet
 
-OpenPet = Callable[..., Awaitable[Companion]]
 ACME = "acme/general"
 
 

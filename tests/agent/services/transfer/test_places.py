@@ -1,7 +1,6 @@
 """A place's export brings back who said what."""
 
 import json
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,8 @@ from agent.errors import BadInput
 from agent.services.transfer.read_import import parse_import
 from hachi import Companion
 from memory.audience import Place
+from tests.agent.conftest import OpenPet, Rows
 
-OpenPet = Callable[..., Awaitable[Companion]]
-Rows = Callable[..., list[dict[str, Any]]]
 ACME = "acme/general"
 
 

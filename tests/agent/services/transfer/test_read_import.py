@@ -2,15 +2,14 @@
 
 import json
 import re
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
 from agent.errors import BadInput
 from agent.services.transfer.read_import import ImportReceipt, parse_import
-from hachi import Companion
 from hachi.testing import AnsweringModel
+from tests.agent.conftest import OpenPet
 
 MEMORY = {"content": "Lea swims", "created_at": "2026-01-10T09:30:00Z"}
 EXPORT = {"format": "hachi-export", "version": 1}
@@ -63,9 +62,7 @@ def test_a_message_that_cannot_be_stored_is_named_and_the_others_come_in() -> No
         assert "it has 10,000,000 characters, and a message may have 100,000" in parsed.unreadable[3]
 
 
-async def test_an_import_that_is_begun_again_asks_no_model_about_what_is_there(
-    open_pet: Callable[..., Awaitable[Companion]],
-) -> None:
+async def test_an_import_that_is_begun_again_asks_no_model_about_what_is_there(open_pet: OpenPet) -> None:
     model = AnsweringModel(then={"rulings": []})
     pet = await open_pet(given=AnsweringModel(), consolidating=model)
     likes = [{"memory": f"Ana likes {what}", "created_at": MEMORY["created_at"]} for what in ("tea", "jazz")]
@@ -78,7 +75,7 @@ async def test_an_import_that_is_begun_again_asks_no_model_about_what_is_there(
 
 
 async def test_an_import_brings_nothing_back_that_was_forgotten(
-    open_pet: Callable[..., Awaitable[Companion]], clock: Any, rows: Any
+    open_pet: OpenPet, clock: Any, rows: Any
 ) -> None:
     pet = await open_pet()
     for text in ("my bank PIN is 7310199999", "I row on Sundays"):

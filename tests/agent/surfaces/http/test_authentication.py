@@ -1,15 +1,12 @@
 """Who is let in, and for whom they may ask."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import jwt
 import pytest
 
 from agent.services.statistics import NAMED, NAMELESS
-
-Serve = Callable[..., Awaitable[Any]]
 
 WRONG_KEY = {"authorization": "Bearer hachi-nothing"}
 USER = "x-openwebui-user-id"
@@ -88,7 +85,7 @@ async def test_identity_headers_hold_one_readable_value(site: Any) -> None:
     assert "kayak" in str(await contents(site, "אנה"))
 
 
-async def test_on_loopback_no_key_is_needed_until_one_was_made(serve: Serve) -> None:
+async def test_on_loopback_no_key_is_needed_until_one_was_made(serve: Any) -> None:
     site = await serve(loopback=True)
 
     async def status(path: str = "/v1/models", **headers: str) -> int:
@@ -110,7 +107,7 @@ async def test_on_loopback_no_key_is_needed_until_one_was_made(serve: Serve) -> 
     assert await status() == 401
 
 
-async def test_each_person_has_their_own_requests_per_minute(serve: Serve) -> None:
+async def test_each_person_has_their_own_requests_per_minute(serve: Any) -> None:
     site = await serve(http_rate=3)
     service = await site.headers()
     for user, status in (("dan", 200), ("dan", 200), ("dan", 200), ("dan", 429), ("eve", 200)):

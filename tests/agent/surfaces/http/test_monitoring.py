@@ -1,6 +1,5 @@
 """Health, readiness and the metrics."""
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -8,8 +7,6 @@ from prometheus_client.parser import text_string_to_metric_families
 from scripted_server import Call, Say, ScriptedServer, answer
 
 from memory.errors import IndexUnavailable, StoreUnavailable
-
-Serve = Callable[..., Awaitable[Any]]
 
 WANTED = {
     f"memory_{name}"
@@ -29,7 +26,7 @@ async def metrics(site: Any) -> dict[str, float]:
     return {sample.name: sample.value for sample in samples}
 
 
-async def test_readiness_names_the_part_that_is_away(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_readiness_names_the_part_that_is_away(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     site = await serve()
     assert (await site.client.get("/healthz")).json() == {"status": "ok"}
     ready = await site.client.get("/readyz")
@@ -50,7 +47,7 @@ async def test_readiness_names_the_part_that_is_away(serve: Serve, monkeypatch: 
         assert answer.json()["checks"] == {"record": "ok", "index": "ok", "model": "ok"} | {part: "away"}
 
 
-async def test_metrics_have_their_names_and_count_decisions_and_searches(serve: Serve, clock: Any) -> None:
+async def test_metrics_have_their_names_and_count_decisions_and_searches(serve: Any, clock: Any) -> None:
     site = await serve()
     assert set(await metrics(site)) >= WANTED
 
@@ -74,7 +71,7 @@ async def test_metrics_have_their_names_and_count_decisions_and_searches(serve: 
     assert found["memory_retrieved_count"] >= 2
 
 
-async def test_metrics_count_turns_and_extractions(serve: Serve, server: ScriptedServer) -> None:
+async def test_metrics_count_turns_and_extractions(serve: Any, server: ScriptedServer) -> None:
     site = await serve(
         openai_base_url=server.url, openai_api_key="sk-1", model="tiny", api="chat", consolidate="model"
     )

@@ -1,14 +1,11 @@
 """Over HTTP: who gets in, and for whom the tools then act."""
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 from mcp.shared.exceptions import MCPError
 
 from memory.errors import IndexUnavailable
-
-Serve = Callable[..., Awaitable[Any]]
 
 USER = "x-openwebui-user-id"
 
@@ -43,7 +40,7 @@ async def test_a_client_without_a_key_is_told_what_to_show(site: Any) -> None:
     assert refused.group_contains(MCPError, match="error response")
 
 
-async def test_a_page_elsewhere_that_has_a_key_is_not_let_in(serve: Serve) -> None:
+async def test_a_page_elsewhere_that_has_a_key_is_not_let_in(serve: Any) -> None:
     site = await serve()
     assert (await site.post(headers={"host": "evil.example"})).status_code == 403  # before the first key too
     _, key = await site.key("ana")
@@ -67,7 +64,7 @@ MODERN = {"mcp-protocol-version": "2026-07-28"}
 
 @pytest.mark.parametrize(("host", "names"), [("0.0.0.0", ()), ("192.168.1.4", ("hachi.example",))])
 async def test_on_every_address_any_name_is_answered_and_elsewhere_only_known_ones(
-    serve: Serve, host: str, names: tuple[str, ...]
+    serve: Any, host: str, names: tuple[str, ...]
 ) -> None:
     site = await serve(host=host, names=names)
     assert (await site.post()).status_code == 401
@@ -86,7 +83,7 @@ async def test_there_is_nothing_else_at_this_server(site: Any) -> None:
 
 
 async def test_before_the_first_key_this_machine_may_ask_for_anybody_and_reads_faults_in_full(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
+    serve: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site = await serve()
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import openai
@@ -10,8 +9,6 @@ import pytest
 from scripted_server import Call, Drop, Fail, Hang, Raw, ScriptedServer, answer
 
 from agent.surfaces.http.openai_api import chat
-
-Serve = Callable[..., Awaitable[Any]]
 
 
 def said(text: str) -> list[Any]:
@@ -163,7 +160,7 @@ async def test_what_the_model_thinks_is_streamed_apart_from_the_answer(scripted,
     assert [row["text"] for row in scripted.messages(f"tess-{field}")] == ["how many?", "Two."]
 
 
-async def test_a_client_that_leaves_stops_the_turn(serve: Serve, server: ScriptedServer) -> None:
+async def test_a_client_that_leaves_stops_the_turn(serve: Any, server: ScriptedServer) -> None:
     site = await serve(openai_base_url=server.url, openai_api_key="sk-1", model="tiny", api="chat")
     server.script(Hang('{"message": "Once upon a time there was", "memories": []}', pieces=5))
     body = {"messages": said("tell"), "stream": True}

@@ -1,16 +1,13 @@
 """Documents over HTTP: a person's own, a place's, everybody's. Whose key may do what proves
 `test_who_acts.py`."""
 
-from collections.abc import Awaitable, Callable
 from typing import Any
-
-Serve = Callable[..., Awaitable[Any]]
 
 TRAVEL = {"name": "travel.md", "text": "# Travel\n\nThe office pays for train tickets."}
 MINE, ALL, ACME = "/api/users/ana/knowledge", "/api/knowledge", "/api/knowledge?place=acme"
 
 
-async def test_a_document_is_added_listed_found_replaced_and_removed(serve: Serve) -> None:
+async def test_a_document_is_added_listed_found_replaced_and_removed(serve: Any) -> None:
     site = await serve()
     ana = await site.headers("ana")
     made = await site.client.post(MINE, json=TRAVEL, headers=ana)
@@ -56,7 +53,7 @@ async def test_an_unreadable_document_is_400_and_says_why(site: Any) -> None:
     assert (await site.client.get(mine, headers=eve)).json() == []
 
 
-async def test_everybodys_documents_are_changed_by_admins_and_read_by_all(serve: Serve) -> None:
+async def test_everybodys_documents_are_changed_by_admins_and_read_by_all(serve: Any) -> None:
     site = await serve()
     admin, ana = await site.headers(admin=True), await site.headers("ana")
     claims = await site.headers() | {"x-openwebui-user-id": "ana", "x-openwebui-user-role": "admin"}

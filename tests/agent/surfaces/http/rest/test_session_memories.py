@@ -1,14 +1,11 @@
 """The memories of a session over REST."""
 
-from collections.abc import Awaitable, Callable
 from typing import Any
-
-Serve = Callable[..., Awaitable[Any]]
 
 BOAT = {"content": "Ana owns a red boat", "type": "fact", "importance": 0.7}
 
 
-async def test_a_memory_is_added_read_listed_and_deleted(serve: Serve, clock: Any) -> None:
+async def test_a_memory_is_added_read_listed_and_deleted(serve: Any, clock: Any) -> None:
     site = await serve()
     headers = await site.headers("ana")
     at = "/api/sessions/ana/memories"
