@@ -81,8 +81,8 @@ class _Finder:
 
 
 class _NamesOnUse(SourceFileLoader):
-    """Import each name of a package from the module that defines it, when the name is first used. A name that
-    the `__init__` defines itself runs all of it."""
+    """Import each name of a package from the module that defines it, when the name is first used. The
+    first use of a name that the `__init__` itself defines runs all of it."""
 
     def exec_module(self, package: ModuleType) -> None:
         source = self.get_source(self.name) or ""

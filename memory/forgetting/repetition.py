@@ -22,7 +22,7 @@ _YEAR = re.compile(r"(?:19|20)\d\d")
 FEWEST = 2
 """The fewest words that identify a fact. A shorter one is compared with its author's names, or as a whole."""
 FEW = 8
-"""The most texts for which replies are looked through for a few letters first."""
+"""The most texts for which replies are first searched for a few letters."""
 TELLING = 3
 """The fewest words by which a message is recognised in a reply. They must be close together, because a short
 message would otherwise match any long French reply."""
@@ -85,9 +85,9 @@ class Hint:
     """What every repetition of a text contains. Most replies lack it, and need not be compared."""
 
     letters: frozenset[str]
-    """What its words begin with, all of which a repetition contains; empty if it is compared as a whole."""
+    """The beginnings of its words: a repetition contains all of them. Empty if it is compared as a whole."""
     identifiers: frozenset[str]
-    """Or one of these."""
+    """A repetition may contain one of these instead."""
 
     @classmethod
     def of(cls, text: str, names: str) -> "Hint":
@@ -116,7 +116,7 @@ class ForgottenTexts:
     """When each of these texts was first stated. Older replies do not count."""
 
     def hints(self, names: str) -> list[Hint]:
-        """Return what a reply must contain one of; nothing if there are too many texts to save time."""
+        """Return hints, of which each repetition has one; none if there are too many texts to save time."""
         texts = {*self.facts, *self.messages}
         hints = {Hint.of(one, names) for one in texts} if len(texts) <= FEW else ()
         return [hint for hint in hints if not any(map(hint.follows_from, hints))]

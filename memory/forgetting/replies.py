@@ -97,7 +97,7 @@ async def find_repeating(
 
 
 def _may_repeat(hints: Sequence[Hint], *, sqlite: bool) -> ColumnElement[bool]:
-    """Match replies with one of the hints, and those in which only Python can find accented letters."""
+    """Match replies with one of the hints, and those that are not ASCII, whose letters only Python folds."""
     written = messages.c.text
     lower = func.lower(written if sqlite else collate(written, "C"))
     count = func.length(cast(written, LargeBinary)) if sqlite else func.octet_length(written)

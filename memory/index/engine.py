@@ -200,7 +200,7 @@ class Engine:
         return None if forgetful or one.entry.worn or too_many else ids
 
     async def _put(self, key: str, one: Loaded, points: Sequence[Point], lacking: Texts) -> None:
-        """Add the points that are the owner's, of which those in `lacking` have no vectors."""
+        """Add the points that are the owner's. Those in `lacking` have no vectors yet."""
         own = [point for point in points if key in point.owners]
         if own:
             await _aside(len(one.entry), one.entry.put, own)

@@ -263,7 +263,8 @@ def _texts_to_compare(
 
 
 def _before_pending(lines: Sequence[Line], since: datetime) -> Sequence[Line]:
-    """Return the messages before the first one since then without a reply, whose turn may be running."""
+    """Return the messages before the first one that came after `since` and has no reply: its turn may still
+    be running."""
     waits = dict[str, int]()
     for place, line in enumerate(lines):
         if line.message.role == "assistant":

@@ -52,8 +52,8 @@ async def confirmed_rulings(
     answer: ConsolidationAnswer,
     spend: Callable[[], Awaitable[None]],
 ) -> list[AnswerRuling]:
-    """Return the rulings of an answer without replacements that the model does not confirm. `spend` counts
-    the call before it is made."""
+    """Return the rulings of an answer, except doubtful replacements that the model does not confirm. `spend`
+    counts the call before it is made."""
     rulings = list(_named_rulings(reading, answer))
     doubts: dict[tuple[str, str], Doubt] = {}
     for ruling in rulings:

@@ -34,20 +34,20 @@ log = logging.getLogger("hachi.bots")
 MOST_AROUND = 8_000
 """Characters of a thread, and of what is replied to, that the model is shown."""
 READABLE_FOR, MOST_READABLE = timedelta(minutes=10), 10_000
-"""How long it is cached that a person can read a place, and the number of entries."""
+"""How long the cache holds that a person can read a place, and its most entries."""
 READABLE_SECONDS = 5.0
 """How long a turn waits for the platform to answer that."""
 
 
 class Reading(NamedTuple):
-    """What messages hold that are answered together."""
+    """The content of messages that are answered together."""
 
     contents: Sequence[Content]
     text: str
     """All of it as one text."""
     files: Read
     unchanged: bool = False
-    """Whether the text is what is stored of them."""
+    """Whether the text is the stored one."""
 
 
 class Surroundings(NamedTuple):
@@ -55,7 +55,7 @@ class Surroundings(NamedTuple):
 
     text: str
     quotes: tuple[str, ...]
-    """The ids by which a trace is found that shows it."""
+    """Ids by which the traces that show it are found."""
     files: Read
 
 

@@ -155,8 +155,8 @@ def _unread(attachment: Attachment, reason: str) -> Read:
 
 
 def as_stored(read: Read, attachments: Sequence[Attachment], stored: str) -> tuple[Read, str]:
-    """Put in place of what cannot be read any more what was read of it before, by the `stored` text of the
-    message. Also returns the rest of that text."""
+    """Take the content of files that can no longer be read from the `stored` text of their message. Also
+    returns the rest of that text."""
     places, unread = list[str](), {place for place, _ in read.faults}
     for attachment, place in zip(attachments, read.places, strict=True):
         found = attachment.find_in(stored) if place in unread else None

@@ -175,7 +175,7 @@ async def press(commands: Commands, button: HachiButton, interaction: discord.In
             await _send(interaction, answer)  # a question: the buttons stay
         else:
             on, changes = interaction.message, dict[str, Any]()
-            if on:  # what no longer holds is taken back there
+            if on:  # remove the buttons and lines that no longer apply
                 changes = without_receipt(on, button.value, answer.outcome)
                 await interaction.edit_original_response(**changes)
             await _send(interaction, answer)

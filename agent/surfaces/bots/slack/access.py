@@ -139,7 +139,7 @@ def sdk_logger() -> logging.Logger:
 
 
 async def attachment_of(client: AsyncWebClient, file: Mapping[str, Any]) -> Attachment:
-    """Return a file. Of one from another workspace an event has the id alone: the rest is asked for."""
+    """Return a file. Slack is asked about one from another workspace, of which an event has only the id."""
     if file.get("file_access") == "check_file_info":
         try:
             file = (await client.files_info(file=file["id"]))["file"]
