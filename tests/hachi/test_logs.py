@@ -2,14 +2,10 @@
 
 import json
 import logging
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
 
 import pytest
 
-from hachi import Companion
-
-Opened = Callable[..., AbstractAsyncContextManager[Companion]]
+from tests.hachi.conftest import Opened
 
 
 class LogLines(logging.Handler):

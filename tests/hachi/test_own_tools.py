@@ -5,9 +5,7 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager
 from types import SimpleNamespace
 from typing import Annotated, Any, Literal
 
@@ -30,7 +28,6 @@ from agent.errors import AnswerMisfit, GuardrailTripped, ModelUnavailable, Setti
 from agent.replay.replay import replay
 from hachi import (
     BadInput,
-    Companion,
     HachiError,
     MemoryDecided,
     TextWritten,
@@ -42,9 +39,8 @@ from hachi import (
     tool,
 )
 from hachi.testing import AnsweringModel, assert_remembered, tool_call
+from tests.hachi.conftest import Opened
 from tools import threads
-
-Opened = Callable[..., AbstractAsyncContextManager[Companion]]
 
 OURS = ["search_memories", "get_recent_memories", "search_knowledge", "remember", "update_task"]
 SUNNY = {"message": "It is sunny.", "memories": []}

@@ -40,23 +40,8 @@ SETTINGS: dict[str, tuple[Any, str]] = {
     "images": (True, "→"),
 }
 FORM = {"structured": "schema"}
-PROMPTS = (
-    "assistant",
-    "persona",
-    "person",
-    "setting",
-    "consolidation",
-    "focus_companion",
-    "last_call",
-    "question",
-    "judge",
-)
-FINDINGS = {
-    "summary": "Ana asked whom she loves.",
-    "new_facts": [],
-    "new_preferences": [],
-    "task_updates": [],
-}
+PROMPTS = "assistant persona person setting consolidation focus_companion last_call question judge".split()
+FINDINGS = {"summary": "Ana asked whom she loves.", "new_preferences": [], "task_updates": []}
 FACT = {"text": "Ana loves a dog.", "messages": [1], "importance": "medium", "tags": ["ana"]}
 
 
@@ -82,24 +67,14 @@ CODE: dict[str, tuple[Any, str, Any, str]] = {
         lambda fact, _: fact.decision("ignore", None, "no"),
         "what became",
     ),
-    "the question of consolidation": (
-        ask,
-        "consolidation_prompt",
-        lambda *_: "Anything?",
-        "consolidation, message 1",
-    ),
-    "the form of consolidation": (
-        ask,
-        "schema_of",
-        lambda *_: {"a": 1},
-        "consolidation, response_format",
-    ),
-    "the reading of consolidation": (
-        ask,
-        "read_answer",
-        lambda *_: ConsolidationAnswer(summary="changed"),
-        "consolidation, what was read",
-    ),
+    **{
+        f"{attribute} of consolidation": (ask, attribute, value, f"consolidation, {where}")
+        for attribute, value, where in (
+            ("consolidation_prompt", lambda *_: "Anything?", "message 1"),
+            ("schema_of", lambda *_: {"a": 1}, "response_format"),
+            ("read_answer", lambda *_: ConsolidationAnswer(summary="changed"), "what was read"),
+        )
+    },
 }
 """What is changed: where, its name, its new value, and what is named."""
 

@@ -29,17 +29,7 @@ class Numbers(RootModel[list[int]]):
     """Its JSON is a list."""
 
 
-GROUPS = (
-    "memories",
-    "tasks",
-    "documents",
-    "people",
-    "conversations",
-    "sessions",
-    "admin",
-    "traces",
-    "reminders",
-)
+GROUPS = "memories tasks documents people conversations sessions admin traces reminders".split()
 
 
 @pytest.fixture(scope="module")

@@ -99,6 +99,7 @@ async def test_a_body_that_is_no_request_is_400_in_the_typed_shape(site: Any, co
     assert answer.json()["error"]["type"] == "invalid_request_error"
 
 
+CHAT, ANA = "/v1/chat/completions", "/api/users/ana"
 SAID = {"messages": [{"role": "user", "content": "hello"}]}
 BAD_NAME = {"type": "function", "function": {"name": "bad name"}}
 WHOLE = "the body must be an object in JSON, sent with content-type: application/json"
@@ -107,33 +108,18 @@ WHOLE = "the body must be an object in JSON, sent with content-type: application
 @pytest.mark.parametrize(
     ("method", "path", "given", "said"),
     [
-        ("POST", "/v1/chat/completions", {"content": b'{"messages": []}'}, WHOLE),
-        ("POST", "/v1/chat/completions", {"json": []}, WHOLE),
-        ("PATCH", "/api/users/ana/tasks/milk", {"json": {"status": "done"}}, "id: this is not an id"),
-        (
-            "GET",
-            "/api/users/ana/memories?limit=many",
-            {},
-            "limit: 'many' is not a whole number from 1 to 10000",
-        ),
-        ("GET", "/api/users/ana/memories?offset=2", {}, "offset: there is no such parameter"),
-        (
-            "POST",
-            "/api/users/ana/memories",
-            {"json": {"content": "x", "a": 1}},
-            "a: there is no such argument",
-        ),
+        ("POST", CHAT, {"content": b'{"messages": []}'}, WHOLE),
+        ("POST", CHAT, {"json": []}, WHOLE),
+        ("PATCH", f"{ANA}/tasks/milk", {"json": {"status": "done"}}, "id: this is not an id"),
+        ("GET", f"{ANA}/memories?limit=many", {}, "limit: 'many' is not a whole number from 1 to 10000"),
+        ("GET", f"{ANA}/memories?offset=2", {}, "offset: there is no such parameter"),
+        ("POST", f"{ANA}/memories", {"json": {"content": "x", "a": 1}}, "a: there is no such argument"),
         ("POST", "/v1/embeddings", {"json": {"input": ["a", ""]}}, "input.1: string should have at least 1"),
         ("POST", "/v1/responses", {"json": {"input": [{"type": "x"}]}}, "input.0.type: 'x' is not one of"),
-        ("POST", "/v1/chat/completions", {"json": SAID | {"stop": ["", "x"]}}, "stop.0: string should have"),
-        ("POST", "/v1/chat/completions", {"json": SAID | {"stop": ["x"] * 5}}, "stop: list should have"),
-        ("POST", "/v1/chat/completions", {"json": SAID | {"tool_choice": "required"}}, "tool_choice: a call"),
-        (
-            "POST",
-            "/v1/chat/completions",
-            {"json": SAID | {"tools": [BAD_NAME]}},
-            "tools.0.function.name: lett",
-        ),
+        ("POST", CHAT, {"json": SAID | {"stop": ["", "x"]}}, "stop.0: string should have"),
+        ("POST", CHAT, {"json": SAID | {"stop": ["x"] * 5}}, "stop: list should have"),
+        ("POST", CHAT, {"json": SAID | {"tool_choice": "required"}}, "tool_choice: a call"),
+        ("POST", CHAT, {"json": SAID | {"tools": [BAD_NAME]}}, "tools.0.function.name: lett"),
     ],
 )
 async def test_what_is_wrong_with_a_request_is_told_in_words(site, method, path, given, said) -> None:
