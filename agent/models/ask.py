@@ -47,20 +47,20 @@ async def ask(chosen: ChosenModel, name: str, question: str, schema: dict[str, A
         assert chosen.fallback is not None
         try:
             return await _ask(chosen.fallback, name, question, schema)
-        except Exception as then:
-            if server_fault(then, chosen.fallback.source) is None and not isinstance(then, ExplainedFailure):
+        except Exception as last:
+            if server_fault(last, chosen.fallback.source) is None and not isinstance(last, ExplainedFailure):
                 raise
-            raise both_failed(chosen, error, then) from then
+            raise both_failed(chosen, error, last) from last
 
 
 async def _ask(chosen: ChosenModel, name: str, question: str, schema: dict[str, Any] | None) -> str:
     form = RequestedSchema(name, schema) if schema and chosen.structured == "schema" else None
     form = form if form is None or chosen.bounded else form.without_bounds
-    asked: tuple[Any, ...] = (None, question, chosen.settings, [], form, [], ModelTracing.DISABLED)
+    request: tuple[Any, ...] = (None, question, chosen.settings, [], form, [], ModelTracing.DISABLED)
     with recorded_call(chosen.name, None, question, [], chosen.settings, form) as call:
         for tries in count(1):
             try:
-                output, usage = await _call(chosen, *asked)
+                output, usage = await _call(chosen, *request)
                 break
             except Exception as error:
                 if not tries_again(chosen, error, tries):
@@ -74,14 +74,14 @@ async def _ask(chosen: ChosenModel, name: str, question: str, schema: dict[str, 
     return text
 
 
-async def _call(chosen: ChosenModel, *asked: Any) -> tuple[Sequence[Any], Any]:
+async def _call(chosen: ChosenModel, *request: Any) -> tuple[Sequence[Any], Any]:
     """Call the model. Returns its output and usage. A server's answer is streamed, so that the timeout
     applies to its silence and not to its length. A program's own model may be unable to."""
     more: Any = {"previous_response_id": None, "conversation_id": None, "prompt": None}
     if chosen.brought:
-        response = await chosen.model.get_response(*asked, **more)
+        response = await chosen.model.get_response(*request, **more)
         return response.output, response.usage
-    events: Any = chosen.model.stream_response(*asked, **more)
+    events: Any = chosen.model.stream_response(*request, **more)
     async with aclosing(events):
         async for event in events:
             if isinstance(event, ResponseCompletedEvent):

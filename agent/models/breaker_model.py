@@ -81,7 +81,7 @@ class Slots:
     def __init__(self, number: int) -> None:
         self._number = self._free = number
         self._people: deque[asyncio.Future[None]] = deque()
-        self._others: deque[asyncio.Future[None]] = deque()
+        self._consolidations: deque[asyncio.Future[None]] = deque()
 
     def become(self, number: int) -> None:
         """Change the number of slots to the one that the server reports."""
@@ -101,15 +101,15 @@ class Slots:
 
     async def _take(self, for_people: bool) -> None:
         turn = asyncio.get_running_loop().create_future()
-        (self._people if for_people else self._others).append(turn)
+        (self._people if for_people else self._consolidations).append(turn)
         self._wake()
         try:
             if not for_people:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(asyncio.shield(turn), LONGEST_WAIT)
             if not turn.done():
-                if turn in self._others:
-                    self._others.remove(turn)
+                if turn in self._consolidations:
+                    self._consolidations.remove(turn)
                     self._people.append(turn)
                 await turn
         except asyncio.CancelledError:
@@ -120,7 +120,7 @@ class Slots:
             raise
 
     def _wake(self) -> None:
-        for waiting in (self._people, self._others):
+        for waiting in (self._people, self._consolidations):
             while self._free > 0 and waiting:
                 turn = waiting.popleft()
                 if not turn.done():

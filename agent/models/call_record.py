@@ -55,12 +55,12 @@ def recorded_call(
 ) -> Iterator[Call]:
     """Record a call around the block; `schema` is the one that the provider has to enforce. Exceptions are
     recorded and re-raised."""
-    given = {name: value for name, value in vars(settings).items() if value is not None}
+    chosen = {name: value for name, value in vars(settings).items() if value is not None}
     request = {
         "system": system,
         "input": list(input) if isinstance(input, list) else input,
         "tools": [tool.name for tool in tools],
-        "settings": given,
+        "settings": chosen,
         "response_format": schema
         and {
             "name": schema.name(),

@@ -38,22 +38,22 @@ class ExplainedFailure(AgentsException):
 def model_error(error: Exception, settings: Settings, brought: str = "") -> HachiError | None:
     """Return the error that says what to do about a failed run, with the server's `Retry-After` if it is in
     seconds; None for an unknown error. `brought` is the name of the program's own model."""
-    found = _explained(error, settings, brought)
-    if found and isinstance(error, openai.APIStatusError):
+    failure = _explained(error, settings, brought)
+    if failure and isinstance(error, openai.APIStatusError):
         seconds = error.response.headers.get("retry-after", "")
-        found.retry_after = float(seconds) if seconds.isdecimal() else None
-    return found
+        failure.retry_after = float(seconds) if seconds.isdecimal() else None
+    return failure
 
 
 def _explained(error: Exception, settings: Settings, brought: str) -> HachiError | None:
     if isinstance(error, InputGuardrailTripwireTriggered | OutputGuardrailTripwireTriggered):
         result = error.guardrail_result
-        why = f": {told}" if (told := result.output.output_info) else ""
+        why = f": {output}" if (output := result.output.output_info) else ""
         return GuardrailTripped(f"the guardrail {result.guardrail.get_name()} stopped the turn{why}")
     if isinstance(error, ExplainedFailure):
         return error.error
-    if known := next((one for one in (error, error.__cause__) if isinstance(one, HachiError)), None):
-        return known  # of a program's own model, guardrail or hook
+    if original := next((one for one in (error, error.__cause__) if isinstance(one, HachiError)), None):
+        return original  # of a program's own model, guardrail or hook
     where = brought or _server(settings)
     if isinstance(error, ModelTimeoutError | openai.APITimeoutError):
         return ModelUnavailable(
@@ -75,21 +75,21 @@ def _explained(error: Exception, settings: Settings, brought: str) -> HachiError
 def _refused(error: openai.APIStatusError, settings: Settings, where: str) -> ModelError:
     """Return an error with the server's words, and what to configure."""
     status, words = error.status_code, server_words(error)
-    said = f"{where} answered {status}: {_first_line(words, settings)}"
-    so = f"{said.rstrip('.')};"
+    answered = f"{where} answered {status}: {_first_line(words, settings)}"
+    prefix = f"{answered.rstrip('.')};"
     if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
-        return ModelRejected(f"{so} check {settings.key_variable}")
+        return ModelRejected(f"{prefix} check {settings.key_variable}")
     if isinstance(error, openai.NotFoundError):
         return ModelRejected(
-            f"{so} where it does not know the model {settings.chosen_model!r} or the {api_of(settings)} "
+            f"{prefix} where it does not know the model {settings.chosen_model!r} or the {api_of(settings)} "
             f"API, check {settings.model_variable} and HACHI_API"
         )
     if too_long(error):
-        return ModelRejected(f"{so} set HACHI_CONTEXT_TOKENS to what it takes")
+        return ModelRejected(f"{prefix} set HACHI_CONTEXT_TOKENS to what it takes")
     if no_money(error):
-        return ModelUnavailable(f"{so} nothing is answered before its billing is in order")
+        return ModelUnavailable(f"{prefix} nothing is answered before its billing is in order")
     passing = status >= 500 or status in WORTH_RETRYING
-    return (ModelUnavailable if passing else ModelRejected)(said)
+    return (ModelUnavailable if passing else ModelRejected)(answered)
 
 
 def server_fault(error: Exception, settings: Settings | None) -> str | None:

@@ -44,16 +44,16 @@ def objects_in(text: str) -> list[JsonValue]:
     """Return the successive objects and lists in a text. From a damaged one on, all is repaired as one
     text."""
     text = text.translate(_IN_ASCII) if _FOREIGN.search(text) else text
-    found, at = list[JsonValue](), 0
+    objects, at = list[JsonValue](), 0
     while opened := _STARTS.search(text, at):
         start, value = opened.start(), None
         with suppress(ValueError, RecursionError):
             value, at = _WHOLE.raw_decode(text, start)
         if not isinstance(value, dict | list):
             end = text.rfind("}") + 1 or len(text)
-            return found + [JsonValue(one, start, end, whole=False) for one in _mended(text[start:])]
-        found.append(JsonValue(value, start, at))
-    return found
+            return objects + [JsonValue(one, start, end, whole=False) for one in _mended(text[start:])]
+        objects.append(JsonValue(value, start, at))
+    return objects
 
 
 def object_with(text: str, *keys: str) -> dict[str, Any] | None:

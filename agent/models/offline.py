@@ -99,18 +99,18 @@ class OfflineModel(Model):
 
 
 def _read(items: list[dict[str, Any]]) -> _Turn:
-    asked = [at for at, item in enumerate(items) if item.get("role") == "user"] or [-1]
-    last = next((at for at in reversed(asked) if _QUESTION.search(_text(items[at]))), asked[-1])
+    questions = [at for at, item in enumerate(items) if item.get("role") == "user"] or [-1]
+    last = next((at for at in reversed(questions) if _QUESTION.search(_text(items[at]))), questions[-1])
     text, after = _text(items[last]), items[last + 1 :]
     question = _QUESTION.search(text)
     speaker, words = question.groups() if question else ("", text)
     words = words.replace("\n  ", "\n")
     outputs = {item["call_id"]: item["output"] for item in after if "output" in item}
     results = {item["name"]: _result(outputs.get(item["call_id"])) for item in after if "arguments" in item}
-    return _Turn(words, kind_of(words), speaker, text[: question.start()] if question else "", results)
+    return _Turn(words, message_kind(words), speaker, text[: question.start()] if question else "", results)
 
 
-def kind_of(text: str) -> str:
+def message_kind(text: str) -> str:
     """Return `crisis`, `forget`, `question`, `remark` (less than three words) or `statement`."""
     flat = " ".join(text.split())
     if len(flat) <= LONGEST_COMMAND:
@@ -154,19 +154,19 @@ def _message(turn: _Turn) -> str:
 def _quoted(turn: _Turn) -> str:
     """Quote texts that share words with the question, newest first; else the newest memories and messages.
     Documents are quoted only if one of them fits better than all of those."""
-    once: dict[tuple[str, str], Quote] = {}
+    unique: dict[tuple[str, str], Quote] = {}
     for quote in _quotes(turn):
-        once.setdefault((quote.source, quote.text), quote)
-    quotes = sorted(once.values(), key=lambda quote: quote.at, reverse=True)
+        unique.setdefault((quote.source, quote.text), quote)
+    quotes = sorted(unique.values(), key=lambda quote: quote.at, reverse=True)
     title = "The closest that I was told, newest first:"
-    told = [at for at, quote in enumerate(quotes) if not quote.source.startswith("In ")]
+    fact_quotes = [at for at, quote in enumerate(quotes) if not quote.source.startswith("In ")]
     alike = by_likeness(turn.text, [quote.text for quote in quotes])
-    if alike[:1] and alike[0] in told:
-        alike = [at for at in alike if at in told]
+    if alike[:1] and alike[0] in fact_quotes:
+        alike = [at for at in alike if at in fact_quotes]
     alike = sorted(alike[:MOST_QUOTED])
     if not alike:
         title = "I found nothing in these words. The newest that I was told:"
-        alike = told[:MOST_QUOTED]
+        alike = fact_quotes[:MOST_QUOTED]
     lines = [f"{quotes[at].source}: “{_cut(quotes[at].text)}”" for at in alike]
     return lines[0] if len(lines) == 1 else "\n- ".join([title, *lines]) if lines else ""
 
@@ -174,25 +174,25 @@ def _quoted(turn: _Turn) -> str:
 def _quotes(turn: _Turn) -> Iterator[Quote]:
     """Yield what may be quoted: the facts of the prompt, which searches leave out, and results of tools."""
     for fact, day in _FACT.findall(turn.context):
-        yield _told(turn, fact, f"{day} 00:00")
+        yield _fact_quote(turn, fact, f"{day} 00:00")
     results = turn.results.values()
     for hit in (hit for key in ("memories", "newest") for result in results for hit in result.get(key, ())):
         if isinstance(hit, dict):
             if hit["kind"] == "memory":
-                yield _told(turn, hit["content"], hit["at"][4:], hit.get("told_by", ""))
+                yield _fact_quote(turn, hit["content"], hit["at"][4:], hit.get("told_by", ""))
             continue
         at, *lines = hit  # an excerpt of messages; ~ marks those that were not found
         for author, _, text in (line.partition(": ") for line in lines):
             if author != "hachi" and not author.startswith(("~", "…")):
                 for sentence in sentences(text):
-                    if kind_of(sentence) == "statement":
-                        yield _told(turn, sentence, at[4:], author if turn.shared else "")
+                    if message_kind(sentence) == "statement":
+                        yield _fact_quote(turn, sentence, at[4:], author if turn.shared else "")
     for chunk in turn.results.get("search_knowledge", {}).get("chunks", ()):
         for sentence in sentences(chunk["text"]):
             yield Quote(sentence, datetime.min.replace(tzinfo=UTC), f"In {chunk['source']}")
 
 
-def _told(turn: _Turn, content: str, at: str, author: str = "") -> Quote:
+def _fact_quote(turn: _Turn, content: str, at: str, author: str = "") -> Quote:
     """Return a fact as a quotation, with its author if it is from a shared place."""
     if named := re.fullmatch(r"(.{1,80}?) said: “(.*)”", content, re.S):
         author, content = named[1], named[2]
@@ -221,10 +221,10 @@ def _cut(text: object) -> str:
 def by_likeness(question: str, texts: Sequence[str]) -> list[int]:
     """Return the positions of the texts that share words with the question, the best first. A word counts
     less the more texts have it."""
-    there = [_words(text) for text in texts]
-    common = Counter(word for words in there for word in words)
-    asked = _words(question)
-    scores = [sum(1 / common[word] for word in asked & words) for words in there]
+    word_sets = [_words(text) for text in texts]
+    common = Counter(word for words in word_sets for word in words)
+    question_words = _words(question)
+    scores = [sum(1 / common[word] for word in question_words & words) for words in word_sets]
     return sorted((at for at, score in enumerate(scores) if score), key=lambda at: -scores[at])
 
 

@@ -73,30 +73,30 @@ class RecordedModel(Model):
         return self._live if self._live and not self._recorded.remaining_steps else self._recorded
 
     async def get_response(self, *args: Any, **request: Any) -> ModelResponse:
-        return await self._next().get_response(*_without_lost(args), **request)
+        return await self._next().get_response(*_without_pictures(args), **request)
 
     async def stream_response(self, *args: Any, **request: Any) -> AsyncIterator[Any]:
-        async for event in self._next().stream_response(*_without_lost(args), **request):
+        async for event in self._next().stream_response(*_without_pictures(args), **request):
             yield event
 
 
-def _without_lost(args: tuple[Any, ...]) -> tuple[Any, ...]:
+def _without_pictures(args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the arguments of a call without pictures, because the trace does not contain them."""
-    system, items, *others = args
-    lost = {"type": "input_text", "text": "(There was a picture here, which the trace does not hold.)"}
-    return (system, with_pictures(items, lambda _: lost) if isinstance(items, list) else items, *others)
+    system, items, *more = args
+    text = {"type": "input_text", "text": "(There was a picture here, which the trace does not hold.)"}
+    return (system, with_pictures(items, lambda _: text) if isinstance(items, list) else items, *more)
 
 
 def _steps(calls: Sequence[Span], trace: Trace, most: int | None) -> list[ModelStep]:
     """Return the first `most` calls. A call by the second model includes the failed one that it replaced."""
-    found = list[ModelStep]()
-    for call, then in zip(calls, [*calls[1:], None], strict=False):
+    steps = list[ModelStep]()
+    for call, following in zip(calls, [*calls[1:], None], strict=False):
         if most == 0:
             break
-        replaced = bool(call.error and then and then.name != call.name)
-        found.append(_step(call, trace, ChangedOver if replaced else ExplainedFailure))
+        replaced = bool(call.error and following and following.name != call.name)
+        steps.append(_step(call, trace, ChangedOver if replaced else ExplainedFailure))
         most = most and most - (not replaced)
-    return found
+    return steps
 
 
 def _step(call: Span, trace: Trace, raises: type[ExplainedFailure]) -> ModelStep:
@@ -164,8 +164,8 @@ def _recorded(tool: Tool, calls: list[Span], importance_floor: float, live: bool
     the same arguments."""
 
     async def run(turn: TurnContext, written: str) -> ToolResult:
-        asked = _arguments(written)
-        call = next((one for one in calls if _arguments(one.data.get("arguments", "")) == asked), None)
+        arguments = _arguments(written)
+        call = next((one for one in calls if _arguments(one.data.get("arguments", "")) == arguments), None)
         if call is None and live:
             if tool.name in READING:
                 return await tool.run(turn, written)

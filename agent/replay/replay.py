@@ -116,20 +116,20 @@ async def search_differences(pet: Companion, before: Trace, after: Trace) -> Asy
     stopped it in the other."""
     now = pet.clock()
     today = replace(after, summary=replace(after.summary, started_at=now))
-    then, at_present = (_given_ids(trace) for trace in (before, after))
-    for ids, other in ((then - at_present, today), (at_present - then, before)):
+    before_ids, after_ids = (_prompted_ids(trace) for trace in (before, after))
+    for ids, other in ((before_ids - after_ids, today), (after_ids - before_ids, before)):
         for id in sorted(ids):
             with suppress(NotFound):  # a message
                 [one] = await explain(pet.traces, Question(now, None, other), id, ["memory"])
                 gate, text = one.stopped_at, one.content or "(forgotten)"
-                what = f"{gate.name}: {gate.value}" if gate else "differs"
+                outcome = f"{gate.name}: {gate.value}" if gate else "differs"
                 if other is today:
-                    yield Difference(f"no longer given “{text}”", what, text, "")
+                    yield Difference(f"no longer given “{text}”", outcome, text, "")
                 else:
-                    yield Difference(f"given now “{text}”", f"then {what}", "", text)
+                    yield Difference(f"given now “{text}”", f"then {outcome}", "", text)
 
 
-def _given_ids(trace: Trace) -> set[str]:
+def _prompted_ids(trace: Trace) -> set[str]:
     return {id for search in trace.spans("search") for id in shown_ids(search)}
 
 
@@ -138,20 +138,20 @@ async def job_differences(
 ) -> AsyncIterator[Difference]:
     """Replay the jobs after the turn, and yield what differs."""
     for job in whole.jobs:
-        again = partial(_work_again, job, settings, consolidating)
-        for one in differences(job, await _again(job, settings, consolidating.name, again, tools)):
+        work = partial(_repeat_work, job, settings, consolidating)
+        for one in differences(job, await _recorded_run(job, settings, consolidating.name, work, tools)):
             yield one
 
 
-async def _work_again(trace: Trace, settings: Settings, consolidating: ChosenModel) -> None:
+async def _repeat_work(trace: Trace, settings: Settings, consolidating: ChosenModel) -> None:
     """Record the results of today's code for the input and answers of a recorded job. Stores nothing."""
     for recorded in trace.root.spans:
         decide_again(recorded, settings.importance_floor)
         if recorded.kind == "exchange":
-            await _consolidate_again(trace, recorded, settings, consolidating)
+            await _repeat_consolidation(trace, recorded, settings, consolidating)
 
 
-async def _consolidate_again(
+async def _repeat_consolidation(
     trace: Trace, recorded: Span, settings: Settings, consolidating: ChosenModel
 ) -> None:
     try:
@@ -180,23 +180,23 @@ async def replay_each(
 ) -> AsyncIterator[ReplayResult | ReplayFailure]:
     """Replay turns one after the other, by id or as read from a file. A turn that cannot be replayed yields
     the reason."""
-    for one in turns:
+    for turn in turns:
         try:
-            whole = await pet.traces.get_with_jobs(one, pet.clock()) if isinstance(one, str) else one
+            whole = await pet.traces.get_with_jobs(turn, pet.clock()) if isinstance(turn, str) else turn
             yield await replay(pet, whole, options)
         except (BadInput, NotFound) as error:
-            yield ReplayFailure(one if isinstance(one, str) else one.trace.id, str(error))
+            yield ReplayFailure(turn if isinstance(turn, str) else turn.trace.id, str(error))
 
 
 def causes(replayed: Iterable[ReplayResult]) -> list[tuple[str, int, int]]:
     """Count the turns by their first difference, and how many of these behaved differently; most frequent
     first."""
     turns = defaultdict[str, list[ReplayResult]](list)
-    for one in replayed:
-        for first in one.differences[:1]:
-            turns[f"{first.where} {first.what}"].append(one)
-    found = [(what, len(ones), sum(one.behaves_otherwise for one in ones)) for what, ones in turns.items()]
-    return sorted(found, key=lambda group: -group[1])
+    for result in replayed:
+        for first in result.differences[:1]:
+            turns[f"{first.where} {first.what}"].append(result)
+    groups = [(what, len(ones), sum(one.behaves_otherwise for one in ones)) for what, ones in turns.items()]
+    return sorted(groups, key=lambda group: -group[1])
 
 
 async def run_turn(
@@ -211,8 +211,8 @@ async def run_turn(
     Streams if the recorded turn did. Stores nothing."""
     streamed = any("first" in call.data for call in trace.spans("call"))
     turn = turn or tool_context(trace, built)
-    others = described_tools(trace.root.data.get("servers_tools") or {})  # no server is asked
-    others = [*recorded_tools(others, trace, settings.importance_floor, live=True)]
+    server_tools = described_tools(trace.root.data.get("servers_tools") or {})  # no server is asked
+    server_tools = [*recorded_tools(server_tools, trace, settings.importance_floor, live=True)]
 
     async def run() -> None:
         note(incoming=trace.root.data["incoming"])
@@ -221,17 +221,17 @@ async def run_turn(
             settings,
             messages_of(fitted(within_budgets(built.prompt), trace.root.data.get("room"))),
             turn,
-            Extensions([*tools, *others]),
+            Extensions([*tools, *server_tools]),
             built.prompt.client,
             (lambda _: None) if streamed else None,
             narrow=built.prompt.narrow,
         )
         note(reply={"message": result.answer.message, "calls": result.calls})
 
-    return await _again(trace, settings, chosen.name, run, tools)
+    return await _recorded_run(trace, settings, chosen.name, run, tools)
 
 
-async def _again(
+async def _recorded_run(
     trace: Trace,
     settings: Settings,
     model: str,

@@ -61,17 +61,17 @@ def take_again(file: Path) -> TurnAgain:
     network or key. Raises ValueError for any other file."""
     text = file.read_text(encoding="utf-8")
     whole, *_ = read_export(text)
-    return asyncio.run(_taken_again(whole, json.loads(text)[0].get("finds")))
+    return asyncio.run(_replayed(whole, json.loads(text)[0].get("finds")))
 
 
-async def _taken_again(whole: TraceWithJobs, finds: list[list[str]] | None) -> TurnAgain:
+async def _replayed(whole: TraceWithJobs, finds: list[list[str]] | None) -> TurnAgain:
     trace = whole.trace
     settings = Settings.load(**{**as_named_now(trace.made_by.get("settings") or {}), **NO_SERVER})
-    every = [*TOOLS, *_others(trace)]
+    every = [*TOOLS, *_program_tools(trace)]
     tools = recorded_tools(every, trace, settings.importance_floor, live=False)
     offline, built = choose_model(settings), context_of(trace)
 
-    def asked(*traces: Trace) -> Any:
+    def recorded_model(*traces: Trace) -> Any:
         formed = any(
             read_data(call, "request", "response_format") for one in traces for call in one.spans("call")
         )
@@ -79,33 +79,33 @@ async def _taken_again(whole: TraceWithJobs, finds: list[list[str]] | None) -> T
         return replace(offline, name=name, structured="schema" if formed else "none")
 
     after = await run_turn(
-        trace, built, settings, answered_by(asked(trace), RecordedModel.of_turn(trace)), tools
+        trace, built, settings, answered_by(recorded_model(trace), RecordedModel.of_turn(trace)), tools
     )
-    found = differences(trace, after)
-    found += [one async for one in job_differences(whole, settings, asked(*whole.jobs), tools)]
-    found += _finds_otherwise(finds, await search_again(trace)) if finds is not None else []
-    found = [one for one in dict.fromkeys(found) if not one.where.endswith(FOR_SERVERS)]
+    changes = differences(trace, after)
+    changes += [one async for one in job_differences(whole, settings, recorded_model(*whole.jobs), tools)]
+    changes += _search_differences(finds, await search_again(trace)) if finds is not None else []
+    changes = [one for one in dict.fromkeys(changes) if not one.where.endswith(FOR_SERVERS)]
     prompts, versions = (trace.made_by.get(part) or () for part in ("prompts", "versions"))
     noted = {*(f"{name}.md" for name in prompts), *versions}
     return TurnAgain(
         after,
-        [one for one in found if one.where not in noted],
-        [one for one in found if one.where in noted],
+        [one for one in changes if one.where not in noted],
+        [one for one in changes if one.where in noted],
     )
 
 
-def _finds_otherwise(then: list[list[str]], now: list[list[str]]) -> Iterator[Difference]:
-    for number, (before, after) in enumerate(zip(then, now, strict=True), 1):
+def _search_differences(recorded: list[list[str]], repeated: list[list[str]]) -> Iterator[Difference]:
+    for number, (before, after) in enumerate(zip(recorded, repeated, strict=True), 1):
         if before != after:
             where = f"{SEARCH} {number}, in a memory of what was found"
             yield Difference(where, "differs", "\n".join(before), "\n".join(after))
 
 
-def _others(trace: Trace) -> list[Tool]:
+def _program_tools(trace: Trace) -> list[Tool]:
     """Return the calling program's tools as the trace describes them."""
     ours = {tool.name for tool in TOOLS}
-    told = trace.made_by.get("tools") or {}
-    return described_tools({name: one for name, one in told.items() if name not in ours})
+    described = trace.made_by.get("tools") or {}
+    return described_tools({name: one for name, one in described.items() if name not in ours})
 
 
 async def make_test(whole: TraceWithJobs) -> dict[str, str]:
@@ -113,8 +113,8 @@ async def make_test(whole: TraceWithJobs) -> dict[str, str]:
     replayed."""
     trace, name = whole.trace, f"trace_{whole.trace.summary.short}"
     context_of(trace)  # raises
-    kept = replace(whole, trace=replace(trace, summary=replace(trace.summary, process="")))
-    file = [trace_json(kept) | {"finds": await search_again(trace)}]
+    anonymous = replace(whole, trace=replace(trace, summary=replace(trace.summary, process="")))
+    file = [trace_json(anonymous) | {"finds": await search_again(trace)}]
     return {f"test_{name}.py": _TEST.format(name=name), f"{name}.json": json_text(file, indent=1) + "\n"}
 
 

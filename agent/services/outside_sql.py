@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent.models.choice.registry import asked_elsewhere
+from agent.models.choice.registry import remote_models
 from agent.settings import Settings
 from agent.tracing.store.filters import TraceFilter
 from agent.types.home_files import DECISIONS, LOG, TYPED, rotated
@@ -74,7 +74,7 @@ def out_of_reach(settings: Settings) -> tuple[str, ...]:
     """List where a person's data may remain, beyond Hachi's reach, with these settings."""
     named = {
         "backups and exports that you made: erase again after you have restored one": True,
-        "what the model's provider keeps of the calls that were made": asked_elsewhere(settings),
+        "what the model's provider keeps of the calls that were made": remote_models(settings),
         "free pages and the log of PostgreSQL, until its VACUUM and its checkpoint": settings.database_url,
         "the files of the Qdrant server, until its optimiser rewrites them": settings.qdrant_url,
         "the collector of HACHI_OTLP_ENDPOINT, which got a copy of each trace": settings.otlp_endpoint,

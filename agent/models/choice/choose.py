@@ -79,7 +79,7 @@ class ChosenModel:
                 await client.close()
 
 
-def keep_traces_here() -> None:
+def disable_trace_export() -> None:
     """Install a trace provider that exports nothing, unless the program has set its own.
 
     The SDK's default provider, created with the first span, exports to OpenAI.
@@ -92,12 +92,12 @@ def brought_model(
     model: Model, breaker: Breaker | None = None, settings: Settings | None = None
 ) -> ChosenModel:
     """Wrap a model object that the caller provides."""
-    keep_traces_here()
+    disable_trace_export()
     breaker = breaker or Breaker("model")
-    kept = BreakerModel(model, breaker, lambda error: server_fault(error, None))
+    guarded = BreakerModel(model, breaker, lambda error: server_fault(error, None))
     calls = ModelSettings(store=False)
     settings = settings or Settings.model_construct()
-    return ChosenModel(type(model).__name__, kept, "none", calls, breaker, settings, brought=True)
+    return ChosenModel(type(model).__name__, guarded, "none", calls, breaker, settings, brought=True)
 
 
 def choose_model(
@@ -109,7 +109,7 @@ def choose_model(
 ) -> ChosenModel:
     """Return the model that the settings name, for answers or for consolidation. It shares the client and the
     slots of its `neighbour`, a model of the same server. Raises SettingsError."""
-    keep_traces_here()
+    disable_trace_export()
     breaker = breaker or Breaker("model")
     if settings.offline:
         return ChosenModel("offline", OfflineModel(), "none", ModelSettings(), breaker, settings)

@@ -50,12 +50,12 @@ def changes_over(chosen: "ChosenModel", error: Exception) -> bool:
     return server_fault(error, None if chosen.brought else chosen.source) is not None
 
 
-def both_failed(first: "ChosenModel", error: Exception, then: Exception) -> Exception:
+def both_failed(first: "ChosenModel", error: Exception, second: Exception) -> Exception:
     """Return a failure whose one line explains why both the first and the second model failed."""
     if isinstance(error, ChangedOver):  # the recorded failure has both reasons
-        return then
+        return second
     assert first.fallback is not None
-    explained = _explained(first.fallback, then)
+    explained = _explained(first.fallback, second)
     why = f"{_explained(first, error)}; the fallback model: {explained}"
     failure = ExplainedFailure(why)
     failure.error = type(explained)(why)
@@ -64,8 +64,8 @@ def both_failed(first: "ChosenModel", error: Exception, then: Exception) -> Exce
 
 
 def _explained(chosen: "ChosenModel", error: Exception) -> ModelError:
-    found = model_error(error, chosen.source, chosen.name if chosen.brought else "")
-    return found if isinstance(found, ModelError) else ModelUnavailable(str(found or error))
+    failure = model_error(error, chosen.source, chosen.name if chosen.brought else "")
+    return failure if isinstance(failure, ModelError) else ModelUnavailable(str(failure or error))
 
 
 def without_provider_state(items: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

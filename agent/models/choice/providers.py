@@ -84,7 +84,7 @@ PROVIDERS = MappingProxyType(
         "openrouter": Provider("https://openrouter.ai/api/v1", needs_key=True),
     }
 )
-_OTHER = Provider(None)
+_UNKNOWN = Provider(None)
 
 
 def provider_of(settings: Settings) -> Provider:
@@ -97,8 +97,8 @@ def provider_of(settings: Settings) -> Provider:
     if url.hostname == "api.openai.com":
         return PROVIDERS["openai"]
     where = ("127.0.0.1" if url.hostname == "localhost" else url.hostname, url.port)
-    known = ((urlsplit(provider.base_url or ""), provider) for provider in PROVIDERS.values())
-    return next((provider for at, provider in known if (at.hostname, at.port) == where), _OTHER)
+    addresses = ((urlsplit(provider.base_url or ""), provider) for provider in PROVIDERS.values())
+    return next((provider for at, provider in addresses if (at.hostname, at.port) == where), _UNKNOWN)
 
 
 def base_url_of(settings: Settings) -> str | None:
@@ -113,9 +113,9 @@ def is_local(settings: Settings) -> bool:
     local address."""
     provider = provider_of(settings)
     host = urlsplit(base_url_of(settings) or "").hostname
-    here = host in ("127.0.0.1", "localhost", "::1")
-    if provider is PROVIDERS["vllm"] or provider is _OTHER:
-        return here
+    at_local_address = host in ("127.0.0.1", "localhost", "::1")
+    if provider is PROVIDERS["vllm"] or provider is _UNKNOWN:
+        return at_local_address
     return provider.local
 
 

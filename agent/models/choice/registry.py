@@ -58,8 +58,8 @@ class Models:
     @property
     def judges(self) -> bool:
         """Return whether a model rules on facts. If none consolidates, only if the settings say so."""
-        asked = "judge" in self.settings.model_fields_set
-        return self.settings.judge and (self.consolidates or (asked and self.has_consolidation_model))
+        explicit = "judge" in self.settings.model_fields_set
+        return self.settings.judge and (self.consolidates or (explicit and self.has_consolidation_model))
 
     def choose(self) -> "ChosenModel":
         """Return a newly opened answering model, which the caller closes."""
@@ -87,8 +87,8 @@ class Models:
         await load("agent.models.choice.choose")
         if self._answering is None:
             self._answering = chosen = self.choose()
-            asked = (chosen, chosen.fallback) if chosen.fallback else (chosen,)
-            await asyncio.gather(*(_ask_about(one, one.source) for one in asked))
+            models = (chosen, chosen.fallback) if chosen.fallback else (chosen,)
+            await asyncio.gather(*(_ask_about(one, one.source) for one in models))
         return self._answering
 
     async def named(self, model: "str | Model", settings: Settings) -> "ChosenModel":
@@ -101,8 +101,8 @@ class Models:
             if not hasattr(model, "get_response"):
                 raise BadInput(f"model: {model!r} is neither a name nor a model of the Agents SDK")
             return self._with_fallback(brought_model(model, settings=settings))
-        served_here = settings.model_file or self.settings.model_file
-        if self.brought is not None or settings.offline or served_here or not model.strip():
+        from_file = settings.model_file or self.settings.model_file
+        if self.brought is not None or settings.offline or from_file or not model.strip():
             raise BadInput(f"model: {model!r} cannot be named, since the settings name no server of models")
         return self._with_fallback(choose_model(settings, self.breakers["model"], answering))
 
@@ -180,7 +180,7 @@ _OF_THE_SERVER = (
 
 
 @cache
-def _settings_of(model: str, key: str = Settings.key_variable) -> type[Settings]:
+def _settings_class(model: str, key: str = Settings.key_variable) -> type[Settings]:
     """Return a settings class whose errors name these variables. To make it takes 15 ms."""
 
     class SecondSettings(Settings):
@@ -200,17 +200,17 @@ def fallback_settings(settings: Settings, *, brought: bool = False) -> Settings 
     fields = dict(settings) | {"model": name, "consolidate_model": None, "fallback_model": None}
     if base_url or provider or names_file(name) or settings.model_file:
         fields |= dict.fromkeys(_OF_THE_SERVER) | {"openai_base_url": base_url, "provider": provider}
-    second = _settings_of("HACHI_FALLBACK_MODEL").model_construct(**fields)
+    second = _settings_class("HACHI_FALLBACK_MODEL").model_construct(**fields)
     if settings.offline and not (base_url or provider or second.model_file):
         return None
     same = base_url_of(second) == base_url_of(settings) and not settings.model_file
     if settings.fallback_key is None and same:
         return second
-    other_key = _settings_of("HACHI_FALLBACK_MODEL", "HACHI_FALLBACK_KEY")
-    return other_key.model_construct(**fields | {"openai_api_key": settings.fallback_key})
+    with_key = _settings_class("HACHI_FALLBACK_MODEL", "HACHI_FALLBACK_KEY")
+    return with_key.model_construct(**fields | {"openai_api_key": settings.fallback_key})
 
 
-def asked_elsewhere(settings: Settings) -> list[Settings]:
+def remote_models(settings: Settings) -> list[Settings]:
     """Return the settings of each model that is neither a file on this machine nor the stand-in."""
-    asked = [settings, second] if (second := fallback_settings(settings)) else [settings]
-    return [one for one in asked if not (one.offline or one.model_file)]
+    models = [settings, second] if (second := fallback_settings(settings)) else [settings]
+    return [one for one in models if not (one.offline or one.model_file)]

@@ -13,29 +13,29 @@ from typing import Any
 
 
 def main() -> None:
-    asked, told = json.loads(sys.stdin.readline()), os.fdopen(os.dup(1), "w")
+    request, output = json.loads(sys.stdin.readline()), os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # llama.cpp writes its log there
     threading.Thread(target=_end_with_stdin, daemon=True).start()
-    sys.path.append(asked["packages"])
-    server = _serve(asked)
-    print(json.dumps({"url": server.listening_address}), file=told, flush=True)
+    sys.path.append(request["packages"])
+    server = _serve(request)
+    print(json.dumps({"url": server.listening_address}), file=output, flush=True)
     parent = os.getppid()
     while os.getppid() == parent:  # other children of the parent may keep our stdin open
         time.sleep(1)
     os._exit(0)
 
 
-def _serve(asked: dict[str, Any]) -> Any:
+def _serve(request: dict[str, Any]) -> Any:
     import xllamacpp
 
     params = xllamacpp.CommonParams()
-    params.model.path = asked["file"]
+    params.model.path = request["file"]
     params.port = 0  # any that is free
-    params.api_keys = [asked["key"]]
-    params.n_parallel = asked["slots"]
-    params.n_ctx = asked["window"] * asked["slots"]
+    params.api_keys = [request["key"]]
+    params.n_parallel = request["slots"]
+    params.n_ctx = request["window"] * request["slots"]
     params.use_jinja = True
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = asked["threads"]
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = request["threads"]
     params.cache_ram_mib = 512
     params.verbosity = 1
     return xllamacpp.Server(params)

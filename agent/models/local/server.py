@@ -83,7 +83,7 @@ class LocalServer:
                 start_new_session=True,  # Ctrl-C in the terminal is for the parent
             )
             try:
-                url = await self._told(self._child)
+                url = await self._child_url(self._child)
             except BaseException:
                 await self._end()
                 raise
@@ -96,11 +96,11 @@ class LocalServer:
         await self._introduce(url, time.monotonic() - began)
         return f"{url}/v1"
 
-    async def _told(self, process: Process) -> str | None:
+    async def _child_url(self, process: Process) -> str | None:
         """Tell the child what to serve, and return its address; None if the child ended first."""
         assert process.stdin is not None
         assert process.stdout is not None
-        asked = {
+        request = {
             "file": str(self._file),
             "key": self.key,
             "window": self._window,
@@ -109,7 +109,7 @@ class LocalServer:
             "packages": _packages(),
         }
         with suppress(ConnectionError):
-            process.stdin.write(json.dumps(asked).encode() + b"\n")
+            process.stdin.write(json.dumps(request).encode() + b"\n")
             await process.stdin.drain()
         line = await process.stdout.readline()
         return str(json.loads(line)["url"]) if line else None

@@ -45,9 +45,9 @@ class ServerError(Exception):
     """An error in the body of an answer, or in mid-stream."""
 
     def __init__(self, body: Any) -> None:
-        super().__init__(words_of(body) or "the server reported an error without a reason")
+        super().__init__(message_in(body) or "the server reported an error without a reason")
         self.body = body
-        self.status = status_of(body)
+        self.status = body_status(body)
 
 
 def too_long_in(error: BaseException | None) -> TooLong | None:
@@ -59,22 +59,22 @@ def too_long_in(error: BaseException | None) -> TooLong | None:
     return error if isinstance(error, TooLong) else None
 
 
-def words_of(body: Any) -> str:
+def message_in(body: Any) -> str:
     """Return the server's message; empty if there is none."""
     if isinstance(body, str):
         return _unpacked(body.strip())
     if isinstance(body, list):
-        return "; ".join(filter(None, map(words_of, body[:3])))
+        return "; ".join(filter(None, map(message_in, body[:3])))
     if not isinstance(body, Mapping):
         return ""
     inner = [
-        words_of(body[name])
+        message_in(body[name])
         for name in ("error", "response", "message")
         if isinstance(body.get(name), Mapping | list)
     ]
-    words = next(filter(None, [*inner, *(words_of(body.get(name)) for name in _MESSAGES)]), "")
+    words = next(filter(None, [*inner, *(message_in(body.get(name)) for name in _MESSAGES)]), "")
     metadata = body.get("metadata")
-    raw = words_of(metadata.get("raw")) if isinstance(metadata, Mapping) else ""  # the server behind a proxy
+    raw = message_in(metadata.get("raw")) if isinstance(metadata, Mapping) else ""  # from behind a proxy
     where = body.get("loc")
     named = ".".join(map(str, where)) + ": " if isinstance(where, list) and where else ""
     return named + (f"{words}: {raw}" if raw and raw not in words else words)
@@ -82,7 +82,7 @@ def words_of(body: Any) -> str:
 
 def server_words(error: openai.APIStatusError) -> str:
     """Return the server's message in an error with a status."""
-    return words_of(error.body) or error.message.removeprefix(f"Error code: {error.status_code} - ")
+    return message_in(error.body) or error.message.removeprefix(f"Error code: {error.status_code} - ")
 
 
 def _unpacked(text: str) -> str:
@@ -92,30 +92,30 @@ def _unpacked(text: str) -> str:
     if not text.startswith(("{", "[")):
         return text
     try:
-        return words_of(json.loads(text)) or text
+        return message_in(json.loads(text)) or text
     except (ValueError, RecursionError):
         return text
 
 
-def status_of(body: Any) -> int | None:
+def body_status(body: Any) -> int | None:
     """Return the HTTP status that an error body names, for servers that send it with 200."""
     if isinstance(body, list):
-        return status_of(body[0]) if body else None
+        return body_status(body[0]) if body else None
     if not isinstance(body, Mapping):
         return None
     for name in ("code", "status", "status_code"):
         if str(body.get(name)).isdecimal() and 400 <= int(body[name]) < 600:
             return int(body[name])
     return next(
-        (found for part in body.values() if isinstance(part, Mapping) and (found := status_of(part))), None
+        (code for part in body.values() if isinstance(part, Mapping) and (code := body_status(part))), None
     )
 
 
-def codes_of(body: Any) -> str:
+def body_codes(body: Any) -> str:
     """Return the codes and types that an error body names."""
     parts = body if isinstance(body, list) else body.values() if isinstance(body, Mapping) else ()
     named = [str(body[name]) for name in _CODES if body.get(name)] if isinstance(body, Mapping) else []
-    return " ".join(filter(None, [*named, *map(codes_of, parts)])).replace("_", " ")
+    return " ".join(filter(None, [*named, *map(body_codes, parts)])).replace("_", " ")
 
 
 def no_money(error: openai.APIStatusError) -> bool:
@@ -125,7 +125,7 @@ def no_money(error: openai.APIStatusError) -> bool:
         return error.status_code == 402
     words = server_words(error)
     waits = error.status_code == 403 or _IN_A_MOMENT.search(words)
-    return bool(_MONEY.search(codes_of(error.body)) or (not waits and _MONEY.search(words)))
+    return bool(_MONEY.search(body_codes(error.body)) or (not waits and _MONEY.search(words)))
 
 
 def too_long(error: openai.APIStatusError) -> bool:
@@ -137,4 +137,4 @@ def too_long(error: openai.APIStatusError) -> bool:
         return rate is not None and int(rate[1].replace(",", "")) < int(rate[2].replace(",", ""))
     if error.status_code not in (400, 422, 500):
         return error.status_code == 413
-    return bool(_LONG.search(codes_of(error.body)) or (_SIZE.search(words) and _BEYOND.search(words)))
+    return bool(_LONG.search(body_codes(error.body)) or (_SIZE.search(words) and _BEYOND.search(words)))

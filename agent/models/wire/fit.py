@@ -12,7 +12,7 @@ import httpx2
 import openai
 
 from agent.models.choice.providers import Shape
-from agent.models.wire.errors import TooLong, server_words, words_of
+from agent.models.wire.errors import TooLong, message_in, server_words
 from agent.models.wire.incoming import Answer
 from agent.models.wire.pieces import wanted_back
 
@@ -75,9 +75,9 @@ async def ask_about(client: openai.AsyncOpenAI, model: str, seconds: float) -> A
     entries = [one for one in body.get("data") or () if isinstance(one, Mapping)]
     names = tuple(str(one.get("id")) for one in entries)
     llamacpp = any(one.get("owned_by") == "llamacpp" for one in entries)
-    found = [one for name, one in zip(names, entries, strict=True) if _is(name, model)]
-    entry = (found or (entries if llamacpp else [{}]) or [{}])[0]
-    about = About(names, bool(found) or llamacpp, _window(entry))
+    named = [one for name, one in zip(names, entries, strict=True) if _is(name, model)]
+    entry = (named or (entries if llamacpp else [{}]) or [{}])[0]
+    about = About(names, bool(named) or llamacpp, _window(entry))
     if not llamacpp:
         return about
     root = str(client.base_url).rstrip("/").removesuffix("/v1")
@@ -104,8 +104,8 @@ async def _get(client: openai.AsyncOpenAI, path: str, seconds: float) -> dict[st
 
 def _window(entry: Mapping[str, Any]) -> int | None:
     places = (entry, entry.get("meta"), entry.get("top_provider"))
-    found = (place.get(name) for place in places if isinstance(place, Mapping) for name in _WINDOWS)
-    return next((number for number in found if isinstance(number, int) and number > 0), None)
+    numbers = (place.get(name) for place in places if isinstance(place, Mapping) for name in _WINDOWS)
+    return next((number for number in numbers if isinstance(number, int) and number > 0), None)
 
 
 @dataclass(eq=False)
@@ -151,7 +151,7 @@ class Fit:
         """Return how many characters of messages fit besides `tools` characters of tools; None if unknown."""
         if self._most is not None or self.window is None:
             return self._most
-        answer = min(self.limit or self.window // 4, self._most_of(self.window))
+        answer = min(self.limit or self.window // 4, self._answer_share(self.window))
         return max(0, (self.window - answer) * CHARACTERS_A_TOKEN - tools)
 
     def refused(self, size: int, error: TooLong) -> None:
@@ -175,10 +175,10 @@ class Fit:
             fitted["messages"] = messages if apart else _joined_with_results(messages)
         if self.limit and fitted.get(self.limit_name) == self.limit:
             limit = self.limit * (2 if self._thinks else 1) * (2 if again else 1)
-            fitted[self.limit_name] = min(limit, self._most_of(self.window)) if self.window else limit
+            fitted[self.limit_name] = min(limit, self._answer_share(self.window)) if self.window else limit
         return fitted
 
-    def _most_of(self, window: int) -> int:
+    def _answer_share(self, window: int) -> int:
         """Return how many tokens of a window an answer may take. Small models use all they may."""
         return window // (6 if self.narrow else 2)
 
@@ -192,7 +192,7 @@ class Fit:
         """Return whether the server has refused a field or shape that calls can do without. From now on calls
         avoid it."""
         words = f"{error.param} {server_words(error)}"
-        refused = self._named(words, not words_of(error.body), error.status_code, body)
+        refused = self._named(words, not message_in(error.body), error.status_code, body)
         if refused is None or refused in self.refuses:
             return False
         self.refuses.add(refused)

@@ -64,15 +64,15 @@ async def pieces(chunks: AsyncIterator[bytes]) -> AsyncGenerator[Json]:
 
 async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """Yield the lines. Separators such as U+2028 do not end a line, since JSON may contain them."""
-    rest = b""
+    unfinished = b""
     async for chunk in chunks:
-        *lines, rest = (rest + chunk).splitlines(keepends=True) or [b""]
+        *lines, unfinished = (unfinished + chunk).splitlines(keepends=True) or [b""]
         for line in lines:
             yield line
-        if rest.endswith(b"\n"):
-            yield rest
-            rest = b""
-    yield rest
+        if unfinished.endswith(b"\n"):
+            yield unfinished
+            unfinished = b""
+    yield unfinished
 
 
 def _objects(text: bytes) -> Iterator[Json]:
@@ -166,26 +166,26 @@ class ChatAnswer(Answer):
         return self._add(choice) if choice else ""
 
     def _add(self, choice: Json) -> str:
-        said = choice.get("delta") or choice.get("message") or {"content": choice.get("text")}
-        if not isinstance(said, Mapping):
-            said = {"content": said}
+        message = choice.get("delta") or choice.get("message") or {"content": choice.get("text")}
+        if not isinstance(message, Mapping):
+            message = {"content": message}
         if reason := choice.get("finish_reason"):
             self.finish = _FINISHES.get(str(reason).lower(), "stop")
             self.whole = True
             if reason == "error":
                 raise ServerError(choice)
-        content = said.get("content")
-        text, thoughts = _told(content)
+        content = message.get("content")
+        text, thoughts = _text_and_thoughts(content)
         if self.text and not choice.get("delta") and text.startswith(self.text):
-            text, thoughts, said = text[len(self.text) :], "", {}  # it repeats the whole message
-        self.thought = thoughts or thoughts_in(said)
+            text, thoughts, message = text[len(self.text) :], "", {}  # it repeats the whole message
+        self.thought = thoughts or thoughts_in(message)
         self.text += text
-        self.refusal += _told(said.get("refusal"))[0]
-        back = wanted_back(said) | (
+        self.refusal += _text_and_thoughts(message.get("refusal"))[0]
+        back = wanted_back(message) | (
             {"content": content} if thoughts or "content" in self._wanted_back else {}
         )
         self._wanted_back = merged(self._wanted_back, back)
-        self._calls.add(said.get("tool_calls"), said.get("function_call"))
+        self._calls.add(message.get("tool_calls"), message.get("function_call"))
         self.thinks = bool(self._wanted_back)
         return text
 
@@ -212,11 +212,11 @@ class ChatAnswer(Answer):
 class ResponsesAnswer(Answer):
     """An answer of the Responses API."""
 
-    _done: list[Json] = field(default_factory=list)
+    _output: list[Json] = field(default_factory=list)
 
     @property
     def begun(self) -> bool:
-        return super().begun or bool(self._done)
+        return super().begun or bool(self._output)
 
     def add(self, piece: Json) -> str:
         """Add an event or a whole response, and return its text. Raises ServerError."""
@@ -224,13 +224,13 @@ class ResponsesAnswer(Answer):
         if kind == "error" or (piece.get("error") and "output" not in piece):
             raise ServerError(piece)
         if kind == "response.output_text.delta":
-            text = _told(piece.get("delta"))[0]
+            text = _text_and_thoughts(piece.get("delta"))[0]
             self.text += text
             return text
         if kind in _THOUGHTS:
-            self.thought = _told(piece.get("delta"))[0]
+            self.thought = _text_and_thoughts(piece.get("delta"))[0]
         if kind == "response.output_item.done" and isinstance(piece.get("item"), dict):
-            self._done.append(piece["item"])
+            self._output.append(piece["item"])
         response = piece.get("response") if kind else piece
         ended = kind in ("response.completed", "response.incomplete", "response.failed", "response.done")
         if isinstance(response, dict) and (ended or "output" in piece):
@@ -245,22 +245,22 @@ class ResponsesAnswer(Answer):
             self.usage = response["usage"]
         output = response.get("output")
         output = output if isinstance(output, list) else [output]
-        self._done = [item for item in output if isinstance(item, dict)] or self._done
+        self._output = [item for item in output if isinstance(item, dict)] or self._output
         if response.get("status") == "incomplete":
             details = response.get("incomplete_details")
             reason = details.get("reason") if isinstance(details, dict) else details
             self.finish = _FINISHES.get(str(reason).lower(), "length")
-        shown = len(self.text)
-        messages = [item for item in self._done if item.get("type") == "message"]
-        if texts := [_told(item.get("content"))[0] for item in messages]:
+        sent = len(self.text)
+        messages = [item for item in self._output if item.get("type") == "message"]
+        if texts := [_text_and_thoughts(item.get("content"))[0] for item in messages]:
             self.text = "".join(texts)
         self.refusal = "".join(_refused(item.get("content")) for item in messages)
-        return self.text[shown:]
+        return self.text[sent:]
 
     def end(self, tools: Collection[str]) -> None:
         """Convert what was received to items, each with the fields that the server sent."""
         message = self.message()
-        for raw in self._done:
+        for raw in self._output:
             kind = raw.get("type")
             if kind == "message" and message not in self.items:
                 message.id = str(raw.get("id") or message.id)
@@ -292,19 +292,19 @@ def _function_call(raw: Mapping[str, Any], tools: Collection[str]) -> ResponseFu
     return ResponseFunctionToolCall.construct(**about)
 
 
-def _told(content: Any) -> tuple[str, str]:
+def _text_and_thoughts(content: Any) -> tuple[str, str]:
     """Return the text and the thoughts of a message's content, which is a string or a list of parts."""
     if isinstance(content, str):
         return content, ""
     if isinstance(content, Mapping):
         thoughts = content.get("thinking", content.get("reasoning"))
         if thoughts is not None or content.get("type") in ("thinking", "reasoning"):
-            return "", "".join(_told(thoughts))
+            return "", "".join(_text_and_thoughts(thoughts))
         if content and content.keys().isdisjoint(("type", "text", "content", "value")):
             return json.dumps(content), ""  # the server has parsed an answer that is JSON
-        return _told(content.get("text", content.get("content", content.get("value"))))
+        return _text_and_thoughts(content.get("text", content.get("content", content.get("value"))))
     if isinstance(content, list):
-        parts = [_told(part) for part in content]
+        parts = [_text_and_thoughts(part) for part in content]
         return "".join(text for text, _ in parts), "".join(thoughts for _, thoughts in parts)
     return "", ""
 

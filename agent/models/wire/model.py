@@ -24,7 +24,7 @@ from agent.models.failures import NO_ANSWER
 from agent.models.wire.errors import ServerError, TooLong, too_long
 from agent.models.wire.fit import Fit
 from agent.models.wire.incoming import Answer, ChatAnswer, ResponsesAnswer, completed, pieces
-from agent.models.wire.out import Asked, chat_body, responses_body, without_pictures
+from agent.models.wire.out import Request, chat_body, responses_body, without_pictures
 
 MOST_TRIES = 8
 """How often one call is tried if the server refuses field after field."""
@@ -40,26 +40,26 @@ class WireModel(Model):
     api: str
     fit: Fit
 
-    async def get_response(self, *asked: Any, **more: Any) -> ModelResponse:
+    async def get_response(self, *arguments: Any, **more: Any) -> ModelResponse:
         response = None
-        async with aclosing(self._answer(_asked(asked, stream=False))) as events:
+        async with aclosing(self._answer(_request(arguments, stream=False))) as events:
             async for event in events:
                 response = event.response if isinstance(event, ResponseCompletedEvent) else None
         assert response is not None, "the last event has the response"
         usage = Usage(requests=1, **dict(response.usage or {}))
         return ModelResponse(output=response.output, usage=usage, response_id=None)
 
-    async def stream_response(self, *asked: Any, **more: Any) -> AsyncIterator[Any]:
-        async with aclosing(self._answer(_asked(asked, stream=True))) as events:
+    async def stream_response(self, *arguments: Any, **more: Any) -> AsyncIterator[Any]:
+        async with aclosing(self._answer(_request(arguments, stream=True))) as events:
             async for event in events:
                 yield event
 
-    async def _answer(self, asked: Asked) -> AsyncGenerator[Any]:
+    async def _answer(self, request: Request) -> AsyncGenerator[Any]:
         """Yield an event for each piece of the answer, and one with the whole. Ask again if the server
         refuses a field that is not needed, or if our limit cuts the answer before its first word."""
-        again = False
+        repeated = False
         for tries_left in reversed(range(MOST_TRIES)):
-            body = self.fit.fitted(self._body(asked), again)
+            body = self.fit.fitted(self._body(request), repeated)
             answer = ChatAnswer() if self.api == "chat" else ResponsesAnswer()
             try:
                 async with aclosing(self._events(body, answer)) as events:
@@ -71,17 +71,17 @@ class WireModel(Model):
                 if answer.text or not tries_left or not self.fit.do_without(error, body):
                     raise
                 continue
-            answer.end([tool.name for tool in asked.tools])
-            if again or not self.fit.too_short(answer, asked.settings.max_tokens):
+            answer.end([tool.name for tool in request.tools])
+            if repeated or not self.fit.too_short(answer, request.settings.max_tokens):
                 break
-            again = True
+            repeated = True
         yield _completed(answer)
 
-    def _body(self, asked: Asked) -> dict[str, Any]:
-        asked = asked if self.fit.sees else asked._replace(items=without_pictures(asked.items))
+    def _body(self, request: Request) -> dict[str, Any]:
+        request = request if self.fit.sees else request._replace(items=without_pictures(request.items))
         if self.api == "responses":
-            return responses_body(self.name, asked)
-        return chat_body(self.name, asked, limit_name=self.fit.limit_name, short_ids=self.fit.short_ids)
+            return responses_body(self.name, request)
+        return chat_body(self.name, request, limit_name=self.fit.limit_name, short_ids=self.fit.short_ids)
 
     async def _events(
         self, body: dict[str, Any], answer: ChatAnswer | ResponsesAnswer
@@ -115,10 +115,10 @@ class WireModel(Model):
             raise self.client._make_status_error(str(error), body=error.body, response=as_status) from error
 
 
-def _asked(asked: tuple[Any, ...], *, stream: bool) -> Asked:
-    system, input, settings, tools, schema, *_ = asked
+def _request(arguments: tuple[Any, ...], *, stream: bool) -> Request:
+    system, input, settings, tools, schema, *_ = arguments
     items = [{"role": "user", "content": input}] if isinstance(input, str) else input
-    return Asked(system, items, settings, tools, schema, stream)
+    return Request(system, items, settings, tools, schema, stream)
 
 
 @contextmanager

@@ -25,7 +25,7 @@ Json = dict[str, Any]
 NOT_SHOWN = "(There is a picture here. You are not shown it: the model that you are sees none. Say so.)"
 
 
-class Asked(NamedTuple):
+class Request(NamedTuple):
     """The parts of a model call."""
 
     system: str | None
@@ -36,34 +36,34 @@ class Asked(NamedTuple):
     stream: bool
 
 
-def chat_body(model: str, asked: Asked, *, limit_name: str, short_ids: bool) -> Json:
+def chat_body(model: str, request: Request, *, limit_name: str, short_ids: bool) -> Json:
     """Return the body of a request to chat completions."""
-    settings, schema = asked.settings, _schema(asked.schema)
+    settings, schema = request.settings, _schema(request.schema)
     return _body(
         model,
-        asked,
-        [{"type": "function", "function": _function(tool)} for tool in asked.tools],
+        request,
+        [{"type": "function", "function": _function(tool)} for tool in request.tools],
         lambda name: {"type": "function", "function": {"name": name}},
-        messages=chat_messages(asked.system, asked.items, short_ids),
+        messages=chat_messages(request.system, request.items, short_ids),
         reasoning_effort=settings.reasoning and settings.reasoning.effort,
         verbosity=settings.verbosity,
         response_format=schema and {"type": "json_schema", "json_schema": schema},
-        stream_options={"include_usage": True} if asked.stream and settings.include_usage else None,
+        stream_options={"include_usage": True} if request.stream and settings.include_usage else None,
         **{limit_name: settings.max_tokens},
     )
 
 
-def responses_body(model: str, asked: Asked) -> Json:
+def responses_body(model: str, request: Request) -> Json:
     """Return the body of a request to the Responses API."""
-    settings, schema = asked.settings, _schema(asked.schema)
+    settings, schema = request.settings, _schema(request.schema)
     text = {"format": schema and {"type": "json_schema", **schema}, "verbosity": settings.verbosity}
     return _body(
         model,
-        asked,
-        [{"type": "function", **_function(tool), "strict": False} for tool in asked.tools],
+        request,
+        [{"type": "function", **_function(tool), "strict": False} for tool in request.tools],
         lambda name: {"type": "function", "name": name},
-        instructions=asked.system,
-        input=response_items(asked.items),
+        instructions=request.system,
+        input=response_items(request.items),
         max_output_tokens=settings.max_tokens,
         include=["reasoning.encrypted_content"] if settings.store is False else None,
         reasoning=settings.reasoning and settings.reasoning.model_dump(exclude_none=True),
@@ -71,17 +71,17 @@ def responses_body(model: str, asked: Asked) -> Json:
     )
 
 
-def _body(model: str, asked: Asked, tools: list[Json], named: Callable[[str], Json], **fields: Any) -> Json:
-    """Return the `fields` and those that both APIs share; `named` writes the choice of one tool."""
-    settings, choice = asked.settings, asked.settings.tool_choice
+def _body(model: str, request: Request, tools: list[Json], pick: Callable[[str], Json], **other: Any) -> Json:
+    """Return the `other` fields and those that both APIs share; `pick` writes the choice of one tool."""
+    settings, choice = request.settings, request.settings.tool_choice
     body = {
         "model": model,
-        **fields,
+        **other,
         **{name: getattr(settings, name) for name in _SAMPLING},
         "tools": tools or None,
-        "tool_choice": choice if choice in (None, "auto", "required", "none") else named(str(choice)),
+        "tool_choice": choice if choice in (None, "auto", "required", "none") else pick(str(choice)),
         "parallel_tool_calls": settings.parallel_tool_calls if tools else None,
-        "stream": asked.stream or None,
+        "stream": request.stream or None,
     }
     extra = settings.extra_body if isinstance(settings.extra_body, Mapping) else {}
     return _without_nothing(body) | dict(settings.extra_args or {}) | dict(extra)
@@ -160,10 +160,10 @@ def response_items(items: Iterable[Mapping[str, Any]]) -> list[Json]:
     A reasoning item without encrypted content is left out, since the server has not stored it. Calls and
     messages are then sent without their ids, or the server would require the reasoning.
     """
-    own = [{name: part for name, part in item.items() if name != "provider_data"} for item in items]
-    empty = [item for item in own if item.get("type") == "reasoning" and not item.get("encrypted_content")]
+    bare = [{name: part for name, part in item.items() if name != "provider_data"} for item in items]
+    empty = [item for item in bare if item.get("type") == "reasoning" and not item.get("encrypted_content")]
     sent = list[Json]()
-    for item in own:
+    for item in bare:
         if item in empty:
             continue
         if empty and item.get("type", "message") in ("function_call", "message"):
@@ -186,8 +186,8 @@ def without_pictures(items: Iterable[Mapping[str, Any]]) -> list[Mapping[str, An
 def with_pictures(items: Iterable[Any], instead: Callable[[str], Json]) -> list[Any]:
     """Return the items with `instead(url)` in place of each image."""
 
-    def part(one: Json) -> Json:
-        return instead(one["image_url"]) if one.get("type") == "input_image" else one
+    def part(content: Json) -> Json:
+        return instead(content["image_url"]) if content.get("type") == "input_image" else content
 
     return [
         {**item, "content": [*map(part, item["content"])]} if isinstance(item.get("content"), list) else item

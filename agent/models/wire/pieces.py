@@ -102,10 +102,10 @@ def _objects(call: _Call) -> list[str]:
         return [written or "{}"]
     if _is_object(pieces[-1]) and not all(map(_is_object, pieces)):
         return pieces[-1:]
-    found = objects_in(written) if written.startswith("{") else []
-    if not found or found[-1].end < len(written) or not all(one.whole for one in found):
+    objects = objects_in(written) if written.startswith("{") else []
+    if not objects or objects[-1].end < len(written) or not all(one.whole for one in objects):
         return [written]
-    return list(dict.fromkeys(json.dumps(one.value, ensure_ascii=False) for one in found))
+    return list(dict.fromkeys(json.dumps(one.value, ensure_ascii=False) for one in objects))
 
 
 _DECODER = json.JSONDecoder(strict=False)

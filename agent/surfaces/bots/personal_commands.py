@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from agent.companion import Companion
-from agent.models.choice.registry import asked_elsewhere
+from agent.models.choice.registry import remote_models
 from agent.surfaces.bots.answers import MAX_QUOTE, Answer, Asker, Button, Handler, Item, models_named, shorten
 from agent.surfaces.bots.attachments.transcriber import Transcriber
 from agent.tracing.render.trace import tree, warnings
@@ -89,7 +89,7 @@ class PersonalCommands:
         labelled = {
             "What I store": nothing if here else STORES,
             "Who may read it": READERS + READ_PLACES * settings.read_places,
-            "Where it goes": f"{sent if asked_elsewhere(settings) else STAYS}{heard or ''}",
+            "Where it goes": f"{sent if remote_models(settings) else STAYS}{heard or ''}",
             "What you can do": f"{prefix}memories shows and deletes what I remember, {prefix}context and "
             f"{prefix}tasks show the rest, and {prefix}forget-me deletes everything, everywhere.",
         }

@@ -10,7 +10,7 @@ from agents import Agent, FunctionTool, RunConfig, Runner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.models.offline import OfflineModel, kind_of
+from agent.models.offline import OfflineModel, message_kind
 
 
 def lines_of(path: Path) -> list[dict[str, Any]]:
@@ -113,4 +113,4 @@ async def test_a_tool_that_fails_is_told_and_not_called_again(said):
 @settings(max_examples=30)
 @given(st.text(max_size=300))
 def test_any_text_is_read(text):
-    assert kind_of(text)
+    assert message_kind(text)

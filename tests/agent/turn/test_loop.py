@@ -14,7 +14,7 @@ from agents.tracing.provider import DefaultTraceProvider
 from openai.types.responses import Response, ResponseCompletedEvent, ResponseOutputItemDoneEvent
 from scripted_server import Call, Fail, Refuse, Say, answer
 
-from agent.models.choice.choose import keep_traces_here
+from agent.models.choice.choose import disable_trace_export
 from agent.turn.output.answer import ANSWER_SCHEMA
 from agent.turn.output.parse import FALLBACK
 from agent.types import Usage
@@ -257,7 +257,7 @@ def test_a_trace_provider_that_the_program_has_set_is_left_alone(monkeypatch):
     theirs = DefaultTraceProvider()
     set_trace_provider(theirs)
 
-    keep_traces_here()
+    disable_trace_export()
 
     assert agents.tracing.setup.GLOBAL_TRACE_PROVIDER is theirs
 
