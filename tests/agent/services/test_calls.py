@@ -69,9 +69,3 @@ async def test_what_was_told_is_in_no_trace_once_it_is_forgotten(pet: Companion)
     assert [one.content for one in listed] == ["forgotten", "forgotten", "hidden", "kept", "hidden"]
     await pet.memories.undo_forget(str(gone.undo_id), user="ana")
     assert await pet.tasks.list(user="ana") == [bought]
-
-
-async def test_an_erasure_leaves_no_trace_of_itself(pet: Companion) -> None:
-    await pet.remember("Ana rows", user="ana")
-    assert (await pet.people.erase(user="ana")).verified
-    assert await calls(pet) == []
