@@ -262,5 +262,6 @@ class Companion:
         (await self.runtime()).worker.wake(poll=True)
 
     async def _stop(self) -> None:
+        await self.reminders.stop()
         if self._runtime is not None:
             await self._runtime.worker.stop()

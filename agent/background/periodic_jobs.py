@@ -113,7 +113,6 @@ class Schedule:
             for task in late:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-        await self.reminders.stop()
 
     async def _purge(self) -> None:
         if gone := [*await self.maintenance.purge(), *await self.maintenance.tidy()]:

@@ -206,4 +206,21 @@ async def test_a_sender_that_hangs_holds_up_no_other(open_pet, clock, monkeypatc
     assert await pet.reminders.run() == 1
     assert [user for user, _, _ in slack.sent] == ["slack:1", "slack:2"]
     assert [user for user, _, _ in anybody.sent] == ["ana"]
-    await pet.reminders.stop()
+
+
+async def test_a_sender_ends_with_the_companion(open_pet, clock):
+    pet, ended = await open_pet(), list[str]()
+
+    async def hang(*_: object) -> bool:
+        try:
+            return await asyncio.Event().wait()
+        finally:
+            ended.append("hang")
+
+    pet.reminders.register("discord:", hang)
+    await task_for(pet)
+    clock.advance(hours=1)
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(pet.reminders.run(), 0.1)
+    await pet.close()
+    assert ended == ["hang"]
