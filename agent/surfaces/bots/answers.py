@@ -148,11 +148,11 @@ def reminder_answer(task: Task) -> Answer:
     return Answer(quoted_task(task), note=("due ", task.due) if task.due else (), buttons=buttons)
 
 
-def check_in_answer(asked: CheckInMessage) -> Answer:
+def check_in_answer(check_in: CheckInMessage) -> Answer:
     """Return a question how something went, with buttons to leave it and to be asked no more."""
-    id = asked.check_in.id
+    id = check_in.check_in.id
     return Answer(
-        asked.text, buttons=(Button("Not now", "not-now", id), Button("Stop these", "no-check-ins", id))
+        check_in.text, buttons=(Button("Not now", "not-now", id), Button("Stop these", "no-check-ins", id))
     )
 
 
@@ -192,9 +192,9 @@ def _forget_button(candidate: ForgetCandidate) -> Button:
 
 def models_named(settings: Settings) -> str:
     """Return the models that may be asked, and where they are."""
-    asked = [settings, second] if (second := fallback_settings(settings)) else [settings]
+    models = [settings, second] if (second := fallback_settings(settings)) else [settings]
     names = [
-        f"{one.chosen_model}{'' if base_url_of(one) or one.model_file else ' at OpenAI'}" for one in asked
+        f"{one.chosen_model}{'' if base_url_of(one) or one.model_file else ' at OpenAI'}" for one in models
     ]
     return f"the model {' or, while it does not answer, '.join(names)}"
 

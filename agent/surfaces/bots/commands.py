@@ -158,7 +158,7 @@ class Commands:
         """Show which messages the bot answers in the place, or set it, in front of everybody there, if
         `may_set()` allows it."""
         places, choice = self._pet.people.places, text.strip().lower()
-        listening = next((known for known in LISTENING if known == choice), None)
+        listening = next((setting for setting in LISTENING if setting == choice), None)
         if choice and listening is None:
             return Answer(f"Say {asker.prefix}{LISTEN.name} and one of: {', '.join(LISTENING)}.")
         if asker.place.private:
@@ -174,10 +174,10 @@ class Commands:
         if not query:
             return await self._page(asker, "0")
         hits = await self._pet.search_memories(query, limit=MOST_LISTED * 2, **asker.scope)
-        found = [hit.memory for hit in hits if hit.memory is not None][:MOST_LISTED]
-        if not found:
+        memories = [hit.memory for hit in hits if hit.memory is not None][:MOST_LISTED]
+        if not memories:
             return Answer("I remember nothing of that here.")
-        return Answer("This is what I remember of that:", await self._items(found, asker))
+        return Answer("This is what I remember of that:", await self._items(memories, asker))
 
     async def _page(self, asker: Asker, skip: str) -> Answer:
         """List the memories after so many newer ones."""
@@ -207,15 +207,15 @@ class Commands:
         this place and nobody else did."""
         accounts = await linked_accounts(self._pet, asker)
         mine = {user_key(account) for account in (asker.user, *accounts)}
-        others = {memory.user_id for memory in memories} - {asker.user, *accounts}
+        authors = {memory.user_id for memory in memories} - {asker.user, *accounts}
         audience = Audience.of(asker.user, asker.place)
-        names = await self._pet.components.transcript.speakers.names(others, audience) | accounts
+        names = await self._pet.components.transcript.speakers.names(authors, audience) | accounts
         items = list[Item]()
         for one in memories:
-            told = not mine.isdisjoint(tellers(one.owners, one.user_id))
-            here = one.user_id == asker.user and not asker.place.private and str(asker.place) == one.place
-            buttons = [Button("Forget", "delete", one.id)] if told else []
-            buttons += [Button("Make private", "private", one.id)] if told and here else []
+            stated = not mine.isdisjoint(tellers(one.owners, one.user_id))
+            local = one.user_id == asker.user and not asker.place.private and str(asker.place) == one.place
+            buttons = [Button("Forget", "delete", one.id)] if stated else []
+            buttons += [Button("Make private", "private", one.id)] if stated and local else []
             until: Words = (", until ", one.expires_at) if one.expires_at else ()
             by: Words = (f"{names[one.user_id]}, ",) if names.get(one.user_id) else ()
             items.append(Item(shorten(one.content), (*by, one.created_at, *until), tuple(buttons)))
@@ -229,17 +229,17 @@ class Commands:
         decision = await self._pet.remember(content, subjects=subjects, author=asker.name, **asker.scope)
         if not (new := new_memories([decision])):
             return Answer(f"Nothing new to remember: {decision.reason}.")
-        here = "between us" if asker.place.private else "for everybody in this channel to ask me about"
-        return Answer(f"Remembered, {here}:", tuple(receipt_item(one, asker.place) for one in new))
+        readers = "between us" if asker.place.private else "for everybody in this channel to ask me about"
+        return Answer(f"Remembered, {readers}:", tuple(receipt_item(one, asker.place) for one in new))
 
-    async def _forget(self, asker: Asker, what: str) -> Answer:
+    async def _forget(self, asker: Asker, text: str) -> Answer:
         """Ask whether to forget a memory by its id. For any other text, list the matching memories to choose
         from."""
-        if len(what) >= 8 and " " not in what:
+        if len(text) >= 8 and " " not in text:
             with suppress(NotFound):
-                return await self._ask_to_forget(asker, what)
-        found = await self._memories(asker, what)
-        return Answer("Which one shall I forget?", found.items, found.note) if found.items else found
+                return await self._ask_to_forget(asker, text)
+        matches = await self._memories(asker, text)
+        return Answer("Which one shall I forget?", matches.items, matches.note) if matches.items else matches
 
     async def _ask_to_forget(self, asker: Asker, value: str) -> Answer:
         """Show what would be deleted, with a button to confirm. The value is an id and, if it is no memory, a
@@ -318,8 +318,8 @@ class Commands:
     async def _snooze(self, asker: Asker, value: str) -> Answer:
         """Remind of a task again. The value says when, by the person's clock."""
         id, _, due = value.partition(".")
-        known = {task.id for task in await self._pet.tasks.list(**asker.scope)}
-        if id not in known:
+        open_ids = {task.id for task in await self._pet.tasks.list(**asker.scope)}
+        if id not in open_ids:
             return Answer(NOT_OPEN)
         task = (await self._pet.tasks.update(id=id, due=due, **asker.scope)).task
         when = ("again ", task.due) if task.due else ()

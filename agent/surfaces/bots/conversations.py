@@ -72,8 +72,8 @@ class Conversations:
         `listening` is the setting of its place. A job represents the message until it is answered."""
         answer = should_answer(listening, message)
         if answer is None:  # the thread decides; people who opted out have no stored messages in it
-            known = message.follows_bot or await self._turns.reader.has_history(message)
-            answer = known or not await self.pet.people.places.keeps(message.user, message.place)
+            meant = message.follows_bot or await self._turns.reader.has_history(message)
+            answer = meant or not await self.pet.people.places.keeps(message.user, message.place)
         if answer:
             await self._accept(message)
 
@@ -99,8 +99,8 @@ class Conversations:
     async def edited(self, message: IncomingMessage, listening: Listening) -> None:
         """Apply an edit of a message. A waiting message is read as edited; one that is being answered, or was
         in the last minutes, is answered again; of an older one only the stored text changes."""
-        if here := [*self._here(message.origin)]:
-            for messages, at in here:
+        if places := [*self._here(message.origin)]:
+            for messages, at in places:
                 messages[at] = replace(message, job=messages[at].job, posts=messages[at].posts)
             self._interrupt(message.origin)
             return
@@ -114,8 +114,8 @@ class Conversations:
             reading = await self._turns.reader.read(burst, sent)
             if not reading.unchanged:
                 pictured = any(one.kind == "picture" for part in reading.contents for one in part.attachments)
-                noted = description_in(sent.message.text) if pictured else ""
-                text = "\n".join(filter(None, (reading.text, noted)))
+                description = description_in(sent.message.text) if pictured else ""
+                text = "\n".join(filter(None, (reading.text, description)))
                 await self.pet.conversations.reword(sent, text, again=False)
 
     async def deleted(self, origin: str) -> None:
@@ -159,21 +159,21 @@ class Conversations:
         """Accept no more messages, end the turns that take longer than `grace` seconds, and leave what waits
         to the next start."""
         self._stopped = True
-        left: list[IncomingMessage] = []
+        unanswered: list[IncomingMessage] = []
         for seconds in (grace, LAST_SECONDS):
             if running := self._running():
                 await asyncio.wait(running, timeout=seconds)
             for conversation in self._conversations.values():
-                left += conversation.waiting
+                unanswered += conversation.waiting
                 conversation.waiting.clear()
                 conversation.turn.interrupt()
         late = self._running()
-        left += [one for turn in self._answering.values() for one in turn.burst]
+        unanswered += [one for turn in self._answering.values() for one in turn.burst]
         for task in late:
             task.cancel()
         await asyncio.gather(*late, return_exceptions=True)
-        left += [one for known in self._conversations.values() for one in known.dropped]
-        if jobs := [message.job for message in left if message.job]:
+        unanswered += [one for conversation in self._conversations.values() for one in conversation.dropped]
+        if jobs := [message.job for message in unanswered if message.job]:
             await self.deliveries.release(jobs, self.pet.clock())
 
     def _running(self) -> "list[asyncio.Task[None]]":
@@ -223,9 +223,9 @@ class Conversations:
         """Run the work that answers these messages and complete their jobs. After an error they are
         retried."""
         try:
-            shown = await work
+            posted = await work
             jobs = [message.job for message in burst if message.job]
-            await self.deliveries.answered(jobs, self.pet.clock(), *(shown or ()))
+            await self.deliveries.answered(jobs, self.pet.clock(), *(posted or ()))
             for message in burst:
                 self._failed.pop(message.origin, None)
         except Exception as error:

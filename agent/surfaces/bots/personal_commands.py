@@ -80,14 +80,14 @@ class PersonalCommands:
         storage."""
         prefix, private, settings = asker.prefix, asker.place.private, self._pet.settings
         unkept = await self._pet.people.unkept(user=asker.user)
-        here = not {PRIVATE, *asker.place.containing()}.isdisjoint(unkept)
+        opted_out = not {PRIVATE, *asker.place.containing()}.isdisjoint(unkept)
         sent = f"To answer, I send what I need of it to {models_named(settings)}."
         hears = Transcriber.of(settings)
         where = hears and urlsplit(hears.base_url).hostname
         heard = hears and f" Voice messages and recordings are transcribed by {hears.model} at {where}."
         nothing = STORES_NOTHING if PRIVATE in unkept else STORES_NOTHING_HERE
         labelled = {
-            "What I store": nothing if here else STORES,
+            "What I store": nothing if opted_out else STORES,
             "Who may read it": READERS + READ_PLACES * settings.read_places,
             "Where it goes": f"{sent if remote_models(settings) else STAYS}{heard or ''}",
             "What you can do": f"{prefix}memories shows and deletes what I remember, {prefix}context and "
@@ -95,10 +95,10 @@ class PersonalCommands:
         }
         if linked := await linked_accounts(self._pet, asker):
             labelled["Linked accounts"] = f"{', '.join(linked.values())}; {prefix}unlink separates them."
-        if unkept and not here:
+        if unkept and not opted_out:
             labelled["Elsewhere"] = f"Channels where I store nothing of yours, as you asked: {len(unkept)}."
-        choices = [] if here else [Button(STORE_NOTHING, "keep-nothing", style="danger")]
-        if not here and not private:
+        choices = [] if opted_out else [Button(STORE_NOTHING, "keep-nothing", style="danger")]
+        if not opted_out and not private:
             choices.insert(0, Button(f"{STORE_NOTHING} here", "nothing-here"))
         if unkept:
             choices.append(Button(STORE_AGAIN, "keep-again"))
@@ -113,14 +113,14 @@ class PersonalCommands:
         return answer if wanted else replace(answer, note=(STORED_BEFORE.format(prefix=asker.prefix),))
 
     async def _forget_me(self, asker: Asker, _: str) -> Answer:
-        others = await self._pet.people.accounts(user=asker.user)
-        all_of_them = [Button("Forget all my accounts", "erase-all", style="danger")] if others else []
+        accounts = await self._pet.people.accounts(user=asker.user)
+        erase_all = [Button("Forget all my accounts", "erase-all", style="danger")] if accounts else []
         return Answer(
             "This deletes everything I store about you, everywhere: memories, messages, summaries, tasks and "
             "your profile. It cannot be undone.",
-            (Item(await self._named(others), label="Your linked accounts stay, unless you choose all"),)
-            * bool(others),
-            buttons=(Button("Forget me", "erase", style="danger"), *all_of_them, Button("Keep it", "keep")),
+            (Item(await self._named(accounts), label="Your linked accounts stay, unless you choose all"),)
+            * bool(accounts),
+            buttons=(Button("Forget me", "erase", style="danger"), *erase_all, Button("Keep it", "keep")),
         )
 
     async def _erase(self, linked: bool, asker: Asker, _: str) -> Answer:
@@ -152,9 +152,9 @@ class PersonalCommands:
         )
 
     async def _unlink(self, asker: Asker, _: str) -> Answer:
-        others = await self._pet.people.unlink(user=asker.user)
+        linked = await self._pet.people.unlink(user=asker.user)
         return Answer(
-            f"No longer linked with {await self._named(others)}." if others else "This account is not linked."
+            f"No longer linked with {await self._named(linked)}." if linked else "This account is not linked."
         )
 
     async def _named(self, accounts: Sequence[str]) -> str:
@@ -173,9 +173,9 @@ class PersonalCommands:
             )
         items = list[Item]()
         for one in (await pet.check_ins.list(user=user))[:MAX_FACTS]:
-            told = (await pet.conversations.message(one.messages[-1], user=user)).text
+            message_text = (await pet.conversations.message(one.messages[-1], user=user)).text
             items.append(
-                Item(shorten(one.about), (one.due, f", since you wrote “{shorten(told, MAX_QUOTE)}”"))
+                Item(shorten(one.about), (one.due, f", since you wrote “{shorten(message_text, MAX_QUOTE)}”"))
             )
         zone = await pet.people.zone(user=user) or "UTC, until you tell me your time zone"
         return Answer(
@@ -210,8 +210,8 @@ class PersonalCommands:
         """Show the upper levels of a trace's tree, and its warnings."""
         place = "" if asker.place.private else asker.place.key
         traces, now = self._pet.traces, self._pet.clock()
-        found = await traces.list(TraceFilter(user=asker.user, place=place), now, limit=10)
-        last = next((trace for trace in found if trace.place == place and trace.said), None)
+        recent = await traces.list(TraceFilter(user=asker.user, place=place), now, limit=10)
+        last = next((trace for trace in recent if trace.place == place and trace.said), None)
         if last is None:
             return Answer("I have no trace of a message of yours here.")
         if await traces.shows_others(last, [*await linked_accounts(self._pet, asker)]):
@@ -255,16 +255,16 @@ def _text(value: Any) -> str:
 def erasure_answer(erased: Erased) -> Answer:
     """Return what was removed, and what is left with the reason."""
     removed = tuple(Item(str(count), label=kind) for kind, count in erased.removed.items())
-    left = tuple(
+    remaining = tuple(
         Item(f"{part.count}, {part.why}", label=f"{'stays' if part.expected else 'not deleted'}: {part.kind}")
         for part in erased.left
     )
-    left += tuple(Item(where, label="out of my reach") for where in erased.out_of_reach)
+    remaining += tuple(Item(where, label="out of my reach") for where in erased.out_of_reach)
     if not erased.verified:
         text = "Not everything is deleted yet: use the command again, or tell whoever runs me."
     else:
         text = "Everything I stored about you is deleted." if removed else "I had stored nothing about you."
-    return Answer(text, removed + left, replaces=True)
+    return Answer(text, removed + remaining, replaces=True)
 
 
 def _lines(node: Node, depth: int = 0) -> Iterator[str]:

@@ -39,13 +39,13 @@ class Hourly(Generic[Key, Known]):
         self._known: dict[Key, tuple[Known, datetime]] = {}
 
     async def get(self, key: Key) -> Known | None:
-        known, asked_at = self._known.get(key, (None, None))
+        cached, asked_at = self._known.get(key, (None, None))
         if asked_at and self._clock() - asked_at <= ASK_AGAIN:
-            return known
-        if (told := await self._ask(key)) is None:
-            return known
-        self._known[key] = told, self._clock()
-        return told
+            return cached
+        if (answer := await self._ask(key)) is None:
+            return cached
+        self._known[key] = answer, self._clock()
+        return answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,8 +204,8 @@ def described(what: str, data: Any, besides: str = "") -> str:
     """Return in words what a message holds that is no text, such as a poll, an embed or blocks: its texts, in
     order, without those that stand in the text `besides`; empty if there are none."""
     texts = dict.fromkeys(" ".join(text.split()) for text in _texts(data))
-    told = "; ".join(text for text in texts if text and text not in besides)
-    return f"({what}: {told[:MAX_QUOTED]})" if told else ""
+    shortened = "; ".join(text for text in texts if text and text not in besides)
+    return f"({what}: {shortened[:MAX_QUOTED]})" if shortened else ""
 
 
 def _texts(data: Any) -> Iterator[str]:

@@ -121,9 +121,9 @@ class PlatformJobs:
         last = None if sent else await pet.people.places.last_of(user, platform)
         return sent or bool(last and await write(user, last, REMINDER_WAITS))
 
-    async def check_in(self, asked: CheckInMessage) -> str:
+    async def check_in(self, message: CheckInMessage) -> str:
         """Ask how something went, in direct messages alone."""
-        return await self.conversations.platform.write(asked.user, PRIVATE, check_in_answer(asked))
+        return await self.conversations.platform.write(message.user, PRIVATE, check_in_answer(message))
 
     async def do(self) -> None:
         """Run the due jobs, and start answering the waiting messages."""
@@ -170,7 +170,7 @@ class PlatformJobs:
 
     async def _answer(self, job: Job) -> None:
         conversations, posts = self.conversations, tuple(job.payload["posts"])
-        message = await self._asked(job)
+        message = await self._fetched(job)
         if message is None:
             for post in posts:
                 await self._remove(post)
@@ -183,7 +183,7 @@ class PlatformJobs:
         else:
             conversations.add(replace(message, late=is_late(job.created_at or now, now)))
 
-    async def _asked(self, job: Job) -> IncomingMessage | None:
+    async def _fetched(self, job: Job) -> IncomingMessage | None:
         """Return the message as it is now; None if it is gone, or the platform does not show it any more."""
         try:
             return await self.conversations.platform.fetch(str(job.about))

@@ -73,16 +73,16 @@ class MessageReader:
         longer be, the stored content stays."""
         contents = [await self.platform.read(part) for part in burst]
         stored = without_description(sent.message.text) if sent else ""
-        others = {one.origin for one in burst} ^ {*(sent.origins if sent else ())}
-        edited = bool(others) or any(one.version for one in burst)
-        reads, sees, rest = list[Read](), await self._sees(), stored
+        changed = {one.origin for one in burst} ^ {*(sent.origins if sent else ())}
+        edited = bool(changed) or any(one.version for one in burst)
+        reads, sees, unread = list[Read](), await self._sees(), stored
         for one in contents:
-            files, left = one.attachments, MAX_PICTURES - sum(len(read.pictures) for read in reads)
+            files, room = one.attachments, MAX_PICTURES - sum(len(read.pictures) for read in reads)
             if sent and not edited:
                 files = [file for file in files if file.kind == "picture" and not sent.reply]
-            read = await self.files.read(files, sees=sees, pictures=left)
+            read = await self.files.read(files, sees=sees, pictures=room)
             if edited:
-                read, rest = as_stored(read, files, rest)
+                read, unread = as_stored(read, files, unread)
             reads.append(read)
         files_read = together(reads)
         if sent and not edited:
@@ -102,28 +102,28 @@ class MessageReader:
         pictures. The model is shown it for this answer only."""
         replied = {one.replies_to.origin: one.replies_to for one in contents if one.replies_to}
         title, before = await self._thread(message, replied)
-        texts, left = {}, MOST_AROUND
+        texts, room = {}, MOST_AROUND
         for line in (*replied.values(), *before[:1], *reversed(before[1:])):
-            if left <= 0:
+            if room <= 0:
                 break
-            if text := (await self.platform.quote(line, message))[: min(left, MAX_QUOTED)]:
+            if text := (await self.platform.quote(line, message))[: min(room, MAX_QUOTED)]:
                 texts[line.origin] = text
-                left -= len(text)
+                room -= len(text)
         reads, sees = list[Read](), await self._sees()
         first = before[:1] if before and not await self.has_history(message) else []
         for line in [one for one in (*replied.values(), *first) if one.origin in texts]:
             files = [one for one in await self.platform.files_of(line) if one.kind in PERCEIVED]
-            left = pictures - sum(len(one.pictures) for one in reads)
-            reads.append(await self.files.read(files, sees=sees, pictures=left))
+            room = pictures - sum(len(one.pictures) for one in reads)
+            reads.append(await self.files.read(files, sees=sees, pictures=room))
             texts[line.origin] = text_with(texts[line.origin], reads[-1].places)
-        told = [f"The thread is called “{title}”."] if title else []
+        parts = [f"The thread is called “{title}”."] if title else []
         if thread := [texts[line.origin] for line in before if line.origin in texts]:
-            told += ["Before it in the thread:", *thread]
+            parts += ["Before it in the thread:", *thread]
         if answered := [texts[origin] for origin in replied if origin in texts]:
-            told += [*["It replies to:"] * bool(told), *answered]
+            parts += [*["It replies to:"] * bool(parts), *answered]
         rows = [await self.pet.components.transcript.sent_as(origin) for origin in replied]
         quotes = (*map(quote_id, texts), *(row[0] for row in rows if row))
-        return Surroundings("\n".join(told), quotes, together(reads))
+        return Surroundings("\n".join(parts), quotes, together(reads))
 
     async def _thread(
         self, message: IncomingMessage, without: Collection[str]
@@ -139,7 +139,7 @@ class MessageReader:
             log.warning("the thread of %s is not read: %s", message.origin, error)
             return "", []
         listening, lines = await places.listening(message.place), thread.lines
-        others = [
+        talk = [
             line
             for at, line in enumerate(lines)
             if line.user
@@ -147,8 +147,8 @@ class MessageReader:
             and not (line.addressed or continues(line.user, lines[:at]))
             and (listening != "everything" or line.to_others)
         ]
-        quiet = {user for user in {one.user for one in others} if not await places.keeps(user, message.place)}
-        return thread.title, [line for line in others if line.user not in quiet]
+        quiet = {user for user in {one.user for one in talk} if not await places.keeps(user, message.place)}
+        return thread.title, [line for line in talk if line.user not in quiet]
 
     async def has_history(self, message: IncomingMessage) -> bool:
         """Return whether its conversation has messages already."""
@@ -165,17 +165,17 @@ class ReadablePlaces:
 
     async def of(self, user: str, places: Sequence[Place]) -> Mapping[Place, str]:
         now = self._clock()
-        known = {place: self._known.get((user, place), ("", now - READABLE_FOR)) for place in places}
-        names = {place: name for place, (name, at) in known.items() if now - at < READABLE_FOR}
-        if asked := [place for place in places if place not in names]:
+        cached = {place: self._known.get((user, place), ("", now - READABLE_FOR)) for place in places}
+        names = {place: name for place, (name, at) in cached.items() if now - at < READABLE_FOR}
+        if unconfirmed := [place for place in places if place not in names]:
             try:
                 async with asyncio.timeout(READABLE_SECONDS):
-                    told = await self._platform.may_read(user, asked)
+                    confirmed = await self._platform.may_read(user, unconfirmed)
             except Exception as error:
                 log.warning("it is not known which channels %s can read: %s", user, error)
-                told = {}
+                confirmed = {}
             if len(self._known) >= MOST_READABLE:
                 self._known.clear()
-            self._known.update({(user, place): (name, now) for place, name in told.items()})
-            names |= told
+            self._known.update({(user, place): (name, now) for place, name in confirmed.items()})
+            names |= confirmed
         return {place: name for place, name in names.items() if name}

@@ -108,7 +108,7 @@ def _cut(window: str, text: str, fence: str) -> int:
 
 def _last(kind: re.Pattern[str], window: str, text: str) -> int:
     """Return the last end of such a break in the window; 0 if there is none."""
-    ends = [found.end() for found in kind.finditer(window)]
+    ends = [match.end() for match in kind.finditer(window)]
     return next((end for end in reversed(ends) if not _joined(text, end)), 0)
 
 

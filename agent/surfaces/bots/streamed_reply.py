@@ -157,8 +157,8 @@ class Reply:
 
     async def _ask(self, question: Answer) -> None:
         """Ask in a message that goes with the reply, where the platform shows it to others."""
-        if (asked := await self.posts.ask(question)) is not None:
-            self._parts.append(_Part(asked, ""))
+        if (handle := await self.posts.ask(question)) is not None:
+            self._parts.append(_Part(handle, ""))
             await self._note()
 
     async def _note(self) -> None:

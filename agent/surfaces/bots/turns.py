@@ -101,13 +101,13 @@ class Turns:
         """Answer the messages as they are now. If any process sees one of them deleted meanwhile, the reply
         is withdrawn and the remaining ones are answered."""
         turn.burst[:], posts = await self.whole(turn.burst)
-        while burst := await self._left(turn.burst):
+        while burst := await self._existing(turn.burst):
             view = self.platform.reply_to(burst[-1])
             noted = partial(self.deliveries.posted, burst[-1].job)
             async with Reply(view, turn.interrupt, self.platform.edit_seconds, noted, posts) as reply:
                 turn.reply = reply
                 final = await self._run(turn, burst, reply)
-                while (now := await self._left(turn.burst)) != burst and len(now) == len(burst):  # edited
+                while (now := await self._existing(turn.burst)) != burst and len(now) == len(burst):  # edited
                     burst, reply.text = now, ""
                     final = await self._run(turn, burst, reply)
                 if now == burst:
@@ -135,14 +135,14 @@ class Turns:
             await self.platform.write(message.user, message.place, question, message.origin)
         return final.id, reply.origins
 
-    def is_first_notice(self, *told: Any) -> bool:
+    def is_first_notice(self, *notice: Any) -> bool:
         """Record a notice. Returns whether this person has not had it before."""
-        if told in self._notices:
+        if notice in self._notices:
             return False
-        self._notices.append(told)
+        self._notices.append(notice)
         return True
 
-    async def _left(self, burst: Sequence[IncomingMessage]) -> list[IncomingMessage]:
+    async def _existing(self, burst: Sequence[IncomingMessage]) -> list[IncomingMessage]:
         """Return the messages that were not deleted."""
         gone = await self.deliveries.gone([one.job for one in burst])
         return [one for one in burst if one.job not in gone]
@@ -218,15 +218,15 @@ class Turns:
         receipts = tuple(map(partial(receipt_item, place=message.place), new_memories(answer.memories)))
         if any(call.name == "update_task" for call in answer.tools):
             tasks = await self.pet.tasks.list(user=message.user, place=message.place)
-            told = [task for task in tasks if task.due and task.last_updated >= began]
-            receipts += tuple(replace(task_item(task), label=TASK) for task in told)
+            changed = [task for task in tasks if task.due and task.last_updated >= began]
+            receipts += tuple(replace(task_item(task), label=TASK) for task in changed)
         question = None if answer.forget is None else forget_question(answer.forget)
         if question and answer.forget:
             page = forget_path(answer.forget)
             question = replace(question, note=await console_link(self.pet, message.user, message.place, page))
         text, trace = answer.message.strip() or "…", answer.trace_id or ""
-        asked = tuple(call_question(call, id) for id, call in calls.items())
-        return Final(text, receipts, question, answer.message_id, trace, asked)
+        questions = tuple(call_question(call, id) for id, call in calls.items())
+        return Final(text, receipts, question, answer.message_id, trace, questions)
 
     async def forget(self, origin: str) -> None:
         if receipt := await self.pet.conversations.forget_sent(origin):

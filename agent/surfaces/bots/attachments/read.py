@@ -100,15 +100,15 @@ class AttachmentReader:
         self, attachments: Sequence[Attachment], *, sees: bool = True, pictures: int = MAX_PICTURES
     ) -> Read:
         """Read the files, so many `pictures` at most; for a model that `sees` none, none is fetched."""
-        asked, left, reads = list[Awaitable[Read]](), MAX_CHARACTERS, list[Read]()
+        reading, room, reads = list[Awaitable[Read]](), MAX_CHARACTERS, list[Read]()
         for number, one in enumerate(attachments):
             many = number >= MAX_FILES or (one.kind == "picture" and pictures <= 0)
-            asked.append(self._read(one, many=many, sees=sees))
+            reading.append(self._read(one, many=many, sees=sees))
             pictures -= one.kind == "picture"
-        for attachment, read in zip(attachments, await asyncio.gather(*asked), strict=True):
-            if len(read.places[0]) > left:
+        for attachment, read in zip(attachments, await asyncio.gather(*reading), strict=True):
+            if len(read.places[0]) > room:
                 read = _unread(attachment, "the files are too long together")
-            left -= len(read.places[0])
+            room -= len(read.places[0])
             reads.append(read)
         return together(reads)
 
@@ -159,8 +159,8 @@ def as_stored(read: Read, attachments: Sequence[Attachment], stored: str) -> tup
     returns the rest of that text."""
     places, unread = list[str](), {place for place, _ in read.faults}
     for attachment, place in zip(attachments, read.places, strict=True):
-        found = attachment.find_in(stored) if place in unread else None
-        places.append(found[0] if found else place)
+        match = attachment.find_in(stored) if place in unread else None
+        places.append(match[0] if match else place)
         stored = stored.partition(places[-1])[2] or stored
     faults = tuple(fault for fault in read.faults if fault[0] in places)
     return Read(tuple(places), read.pictures, faults), stored
