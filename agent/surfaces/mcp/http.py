@@ -73,8 +73,8 @@ def allowed_names(host: str, loopback: bool, names: Sequence[str]) -> TransportS
     """Return which `Host` and `Origin` headers to accept, against DNS rebinding. A server on all addresses
     without `names` accepts any. That is safe because it always needs a key, which a foreign page does not
     have."""
-    known = [*names, *([] if host in ALL_ADDRESSES else [host]), *(LOOPBACK_NAMES if loopback else ())]
-    bracketed = sorted({f"[{name}]" if ":" in name and "[" not in name else name for name in known})
+    names_served = [*names, *([] if host in ALL_ADDRESSES else [host]), *(LOOPBACK_NAMES if loopback else ())]
+    bracketed = sorted({f"[{name}]" if ":" in name and "[" not in name else name for name in names_served})
     hosts = [pattern for name in bracketed for pattern in (name, f"{name}:*")]
     origins = [f"{scheme}://{pattern}" for scheme in ("http", "https") for pattern in hosts]
     return TransportSecuritySettings(

@@ -87,7 +87,7 @@ class MemoryServer(MCPServer[Any]):
         except ToolError as error:
             if not isinstance(error.__cause__, Exception):
                 raise MCPError(INVALID_PARAMS, f"there is no tool {name[:80]!r}") from None
-            line = TextContent(type="text", text=self._in_one_line(error.__cause__))
+            line = TextContent(type="text", text=self._error_line(error.__cause__))
             return CallToolResult(content=[line], is_error=True)
         if isinstance(result, CallToolResult):  # the SDK's indented JSON costs tokens
             data = json.dumps(result.structured_content, ensure_ascii=False)
@@ -109,12 +109,12 @@ class MemoryServer(MCPServer[Any]):
 
     async def _read_context(self) -> str:
         try:
-            known = await self._tools.context()
+            context = await self._tools.context()
         except Exception as error:
-            raise MCPError(INTERNAL_ERROR, self._in_one_line(error)) from None
-        return json.dumps(known.to_json(), ensure_ascii=False)
+            raise MCPError(INTERNAL_ERROR, self._error_line(error)) from None
+        return json.dumps(context.to_json(), ensure_ascii=False)
 
-    def _in_one_line(self, error: Exception) -> str:
+    def _error_line(self, error: Exception) -> str:
         """Return the error's message. Server faults are logged; only an operator sees their full text."""
         if isinstance(error, ValidationError):
             faults = error.errors(include_url=False)

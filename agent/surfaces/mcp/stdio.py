@@ -61,10 +61,10 @@ class Lines:
     async def __aiter__(self) -> AsyncIterator[str]:
         while not self._stopped and (line := await self._lines.get()):
             yield line
-        idle, left = 0, GRACE / POLL
-        while idle < 2 and left > 0 and not self._stopped:  # the last line may not be counted yet
+        idle, polls_left = 0, GRACE / POLL
+        while idle < 2 and polls_left > 0 and not self._stopped:  # the last line may not be counted yet
             await asyncio.sleep(POLL)
-            idle, left = 0 if self._requests else idle + 1, left - 1
+            idle, polls_left = 0 if self._requests else idle + 1, polls_left - 1
 
 
 async def serve_stdio(pet: Companion, identity: Identity) -> None:

@@ -113,8 +113,8 @@ async def enter(request: Request) -> Response:
     if link := await field_of(request, "link"):
         return await visits.follow(link, request)
     to = await field_of(request, "to") or "/"
-    own = to.startswith("/") and to[1:2] not in ("/", "\\") and to.isprintable()
-    response = go(to if own else "/")
+    same_site = to.startswith("/") and to[1:2] not in ("/", "\\") and to.isprintable()
+    response = go(to if same_site else "/")
     key, name = await field_of(request, "key"), await field_of(request, "name")
     await visits.begin(key, name, request, response)
     return response
@@ -126,8 +126,8 @@ async def show_link(request: Request, link: str = "") -> Response:
     button."""
     visits: Visits = request.app.state.visits
     user = (await visits.linked(link)).user
-    here, whose = await visits.visiting(request), await _name_and_id(visits, user)
-    instead = await _name_and_id(visits, here) if here and here != user else None
+    visitor, whose = await visits.visiting(request), await _name_and_id(visits, user)
+    instead = await _name_and_id(visits, visitor) if visitor and visitor != user else None
     return page(request, "console/enter.html", link=link, whose=whose, instead=instead)
 
 
@@ -160,9 +160,9 @@ async def _add_headers(request: Request, answer: Callable[[Request], Awaitable[R
 
 async def _refused(request: Request, error: ApiError) -> HTMLResponse:
     """Show the refusal, with the form for a key if a key would help."""
-    asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    address = request.url.path + (f"?{request.url.query}" if request.url.query else "")
     if request.method == "GET":
-        back = asked if request.url.path not in ("/live", "/enter") else "/"
+        back = address if request.url.path not in ("/live", "/enter") else "/"
     else:
         back = await field_of(request, "to") or "/"
     form = error.status == 401 or isinstance(error, OtherKey)

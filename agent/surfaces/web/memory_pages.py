@@ -39,32 +39,32 @@ router = APIRouter(dependencies=[Depends(require_visit)])
 @router.get("/memories")
 async def overview(here: Here) -> Response:
     """Show the newest facts, those of one month, or the results of a search."""
-    text, pet, user, given = here.searched, here.pet, here.user, here.request.query_params
-    known, zone, readers = await pet.people.context(user=user), ZONE.get(), Audience.of(user)
+    text, pet, user, query = here.searched, here.pet, here.user, here.request.query_params
+    context, zone, readers = await pet.people.context(user=user), ZONE.get(), Audience.of(user)
     hits = await pet.search_memories(text, user=user, limit=MOST_FOUND) if text else []
-    found, month = Page(hit.memory for hit in hits if hit.memory), given.get("month", "")
+    facts, month = Page(hit.memory for hit in hits if hit.memory), query.get("month", "")
     if not text:
-        when, cursor = _days_of(month) if month else {}, given.get("cursor")
-        found = await pet.memories.list(user=user, limit=MOST_LISTED, cursor=cursor, **when)
+        when, cursor = _month_range(month) if month else {}, query.get("cursor")
+        facts = await pet.memories.list(user=user, limit=MOST_LISTED, cursor=cursor, **when)
     return here.page(
         "console/memories.html",
         text=text,
         month=month,
         months=await pet.memories.months(user=user),
         days=[
-            [*day] for _, day in groupby(found, lambda one: text or one.created_at.astimezone(zone).date())
+            [*day] for _, day in groupby(facts, lambda one: text or one.created_at.astimezone(zone).date())
         ],
-        next=found.next,
-        tellers=await pet.components.transcript.speakers.names({one.user_id for one in found}, readers)
+        next=facts.next,
+        tellers=await pet.components.transcript.speakers.names({one.user_id for one in facts}, readers)
         | await pet.people.account_names(await pet.people.accounts(user=user)),
         said=[hit for hit in hits if not hit.memory],
-        profile=[(name, value) for name, value in (*known.profile, *known.preferences) if value],
-        summary=known.memory_summary,
+        profile=[(name, value) for name, value in (*context.profile, *context.preferences) if value],
+        summary=context.memory_summary,
         unkept=await pet.people.unkept(user=user),
     )
 
 
-def _days_of(month: str) -> dict[str, Any]:
+def _month_range(month: str) -> dict[str, Any]:
     """Return the first and the last day of a month such as 2026-11. Raises BadInput."""
     try:
         first = date.fromisoformat(f"{month}-01")
@@ -107,8 +107,8 @@ async def show(here: Here, id: str) -> Response:
         raise
     why = await provenance_of(here.pet, memory, user)
     forgetting, pet = await memories.preview_forget(memory.id, user=user), here.pet
-    asked = WhyQuestion(pet.clock(), user, linked=await pet.people.accounts(user=user))
-    [explained] = await explain(pet.traces, asked, memory.id, ["memory"])
+    question = WhyQuestion(pet.clock(), user, linked=await pet.people.accounts(user=user))
+    [explained] = await explain(pet.traces, question, memory.id, ["memory"])
     used = [one for one in await traces_of(pet.traces, memory.id, pet.clock()) if one[0].user == user]
     return here.page(
         "console/memory.html", memory=memory, why=why, forgetting=forgetting, explained=explained, used=used
@@ -141,10 +141,10 @@ async def forget_message(here: Here, id: str) -> Response:
 @router.get("/forget")
 async def choose(here: Here) -> Response:
     """Ask which of the candidates in a link is to be forgotten."""
-    given = here.request.query_params
-    asks = [(kind, id) for kind in KINDS for id in given.getlist(kind)]
-    shown = await candidates(here.pet, here.user, asks, given.get("asked", ""))
-    return here.page("console/choose.html", forget=shown)
+    query = here.request.query_params
+    asks = [(kind, id) for kind in KINDS for id in query.getlist(kind)]
+    choices = await candidates(here.pet, here.user, asks, query.get("asked", ""))
+    return here.page("console/choose.html", forget=choices)
 
 
 async def candidates(
@@ -152,20 +152,20 @@ async def candidates(
 ) -> list[ForgetCandidate]:
     """Return the candidates that can still be forgotten, each with its cascade. A lone fact or item is marked
     as certain."""
-    found = list[ForgetCandidate]()
+    previews = list[ForgetCandidate]()
     for kind, id in asks:
         with suppress(NotFound):
-            found.append(await pet.memories.preview_forget(id, user=user, kind=kind, asked_in=asked))
-    first = [one for one in found if one.kind == "memory"] or found
-    return [replace(one, sure=[one] == first) for one in found]
+            previews.append(await pet.memories.preview_forget(id, user=user, kind=kind, asked_in=asked))
+    first = [one for one in previews if one.kind == "memory"] or previews
+    return [replace(one, sure=[one] == first) for one in previews]
 
 
 @router.post("/forget")
 async def forget_chosen(here: Here) -> Response:
     """Forget the candidates that the person chose, from a request in words or from a receipt; or decline all
     that a reply asks about."""
-    if kept := here.field("keep"):
-        await here.pet.conversations.keep_asked(kept, user=here.user)
+    if declined := here.field("keep"):
+        await here.pet.conversations.keep_asked(declined, user=here.user)
         return go("/")
     asked, now = here.field("asked"), here.pet.clock()
     chosen = [ForgetCandidate(id, kind, "", now, asked) for kind in KINDS for id in here.form.get(kind, [])]
@@ -282,22 +282,22 @@ class Provenance:
 
 async def provenance_of(pet: Companion, memory: Memory, user: str) -> Provenance:
     steps = await pet.memories.history(memory.id, user=user)
-    told = {step.old_id: await _own(pet, step.old_message_id, user) for step in steps}
-    said = {id: message for id, message in told.items() if message}
-    message = await _own(pet, memory.message_id, user)
+    messages = {step.old_id: await _own_message(pet, step.old_message_id, user) for step in steps}
+    evidence = {id: message for id, message in messages.items() if message}
+    message = await _own_message(pet, memory.message_id, user)
     turn = await turn_of(pet, message.id, user) if message else None
     decision = await _decision(pet, turn, memory.id) if turn else None
-    return Provenance(message, turn, decision, steps, said)
+    return Provenance(message, turn, decision, steps, evidence)
 
 
 async def turn_of(pet: Companion, message: str, user: str) -> Summary | None:
     """Return the trace of the turn that answered the person's message, if it is stored."""
     await pet.components.recorder.flush()
-    found = await pet.traces.list(TraceFilter(user=user, message_id=message), pet.clock(), 1)
-    return found[0] if found else None
+    traces = await pet.traces.list(TraceFilter(user=user, message_id=message), pet.clock(), 1)
+    return traces[0] if traces else None
 
 
-async def _own(pet: Companion, id: str | None, user: str) -> Message | None:
+async def _own_message(pet: Companion, id: str | None, user: str) -> Message | None:
     """Return the message if the person wrote it and it is not forgotten."""
     try:
         return await pet.conversations.message(id, user=user) if id else None
@@ -309,10 +309,10 @@ async def _decision(pet: Companion, turn: Summary, id: str) -> tuple[str, str] |
     """Return the action and the reason that the turn, or the consolidation after it, recorded for this
     memory."""
     try:
-        found = await pet.traces.get_with_jobs(turn.id, pet.clock())
+        turn_trace = await pet.traces.get_with_jobs(turn.id, pet.clock())
     except NotFound:
         return None
-    for trace in (found.trace, *found.jobs):
+    for trace in (turn_trace.trace, *turn_trace.jobs):
         for span in trace.spans("decision"):
             for decision in span.data.get("decisions", ()):
                 if decision.get("id") == id:

@@ -24,8 +24,8 @@ from agent.types.records_json import describe_cascade, describe_forgotten
 from memory.audience import Place
 from memory.text import storable
 
-_PLAIN = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable("strikethrough").disable("image")
-_MARKDOWN = MarkdownIt("commonmark", _PLAIN.options).enable(["strikethrough", "table"]).disable("image")
+_BASIC = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable("strikethrough").disable("image")
+_MARKDOWN = MarkdownIt("commonmark", _BASIC.options).enable(["strikethrough", "table"]).disable("image")
 MAX_CELLS = 10_000
 """Maximum number of cells of tables in a text. Rows are padded to the widest row, so a short text could take
 minutes."""
@@ -96,11 +96,11 @@ def _harmless(value: Any) -> Any:
 def shown_time(form: str, time: datetime) -> Markup:
     """Return the time in the visitor's zone. While the zone is unknown, `page.js` shows it in the
     browser's."""
-    here = time.astimezone(ZONE.get())
+    local = time.astimezone(ZONE.get())
     element = Markup('<time datetime="{}" title="{}"{}>{}</time>')
     anew = Markup("") if ZONE.get() else Markup(' data-form="{}"').format(form)
     iso = time.isoformat(timespec="milliseconds")
-    return element.format(iso, here.strftime(TIMES["clock"]), anew, here.strftime(TIMES[form]))
+    return element.format(iso, local.strftime(TIMES["clock"]), anew, local.strftime(TIMES[form]))
 
 
 def cut(lines: Sequence[str]) -> tuple[str, int]:
@@ -115,7 +115,7 @@ def markdown(text: str) -> Markup:
     text = _MATH.sub(_as_code, text)
     lines = text.splitlines()
     cells = len(lines) * max((line.count("|") for line in lines), default=0)
-    tokens = (_MARKDOWN if cells <= MAX_CELLS else _PLAIN).parse(harmless(text))
+    tokens = (_MARKDOWN if cells <= MAX_CELLS else _BASIC).parse(harmless(text))
     for token in tokens:
         if token.nesting == 1 and token.level == 0:
             token.attrSet("dir", "auto")
@@ -124,10 +124,10 @@ def markdown(text: str) -> Markup:
     return Markup(_MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {}))
 
 
-def _as_code(found: re.Match[str]) -> str:
+def _as_code(match: re.Match[str]) -> str:
     """Return LaTeX as code, on lines of its own if it has several. Code stays as it is."""
-    text = found[0]
-    if found["code"] is not None:
+    text = match[0]
+    if match["code"] is not None:
         return text
     return f"\n\n```latex\n{text}\n```\n\n" if "\n" in text else f"`` {text} ``"
 
@@ -178,12 +178,12 @@ class PageRequest:
         return page(self.request, template, **values)
 
 
-async def _asked(request: Request) -> PageRequest:
+async def _page_request(request: Request) -> PageRequest:
     user = visitor_of(request).user or ""
     return PageRequest(request, request.app.state.pet, user, await form_of(request))
 
 
-Here = Annotated[PageRequest, Depends(_asked)]
+Here = Annotated[PageRequest, Depends(_page_request)]
 
 
 def go(to: str) -> RedirectResponse:

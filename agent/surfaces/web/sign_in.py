@@ -154,13 +154,13 @@ class Visits:
     async def _visit(self, cookie: str) -> tuple[Key | None, str] | None:
         """Return the key and the name that a cookie was set for; the key is None for a link. None if the
         cookie is not valid (any more)."""
-        said = unverified(cookie)
-        if "key" not in said:
+        claims = unverified(cookie)
+        if "key" not in claims:
             visit = await signed_by_person(self._pet, cookie, COOKIE) if self._person else None
             return (None, visit["who"]) if visit else None
-        found = await self._keys.active(str(said["key"]))
-        valid = found and verified(cookie, found[1], COOKIE, self._clock())
-        return (found[0], str(said["who"])) if found and valid else None
+        active = await self._keys.active(str(claims["key"]))
+        valid = active and verified(cookie, active[1], COOKIE, self._clock())
+        return (active[0], str(claims["who"])) if active and valid else None
 
     async def _checked(self, request: Request, secret: str) -> Key | None:
         try:

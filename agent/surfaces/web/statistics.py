@@ -28,14 +28,14 @@ async def statistics(request: Request) -> HTMLResponse:
     written = request.query_params.get("since", "").strip()
     since = read_since(written, pet.clock()) if written else pet.clock() - USUAL
     wanted = TraceFilter(user=None if visitor.admin else visitor.user, since=since, kinds=frozenset())
-    found = await stats_of(pet.traces, wanted)
+    figures = await stats_of(pet.traces, wanted)
     waiting = await pet.admin.pending_consolidations()
-    charts = [(title, _bars(found["days"], name)) for name, title in CHARTS.items()]
-    tables = [(name, found[name]) for name in GROUPS]
+    charts = [(title, _bars(figures["days"], name)) for name, title in CHARTS.items()]
+    tables = [(name, figures[name]) for name in GROUPS]
     return page(
         request,
         "statistics.html",
-        total=found["total"],
+        total=figures["total"],
         charts=charts,
         tables=tables,
         waiting=waiting,

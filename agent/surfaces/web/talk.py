@@ -41,7 +41,7 @@ router = APIRouter(dependencies=[Depends(require_visit)])
 async def talk(here: Here) -> Response:
     """Show the private conversation."""
     try:
-        one = await here.pet.conversations.get(_own(here), user=here.user)
+        one = await here.pet.conversations.get(_talk_id(here), user=here.user)
     except NotFound:
         one = None
     return await _page(here, one)
@@ -64,8 +64,8 @@ async def say(here: Here) -> Response:
 async def conversations(here: Here) -> Response:
     """Show the conversations of all clients, with their summaries."""
     cursor = here.request.query_params.get("cursor")
-    found = await here.pet.conversations.list(user=here.user, limit=CONVERSATIONS, cursor=cursor)
-    return here.page("console/conversations.html", found=found, own=_own(here))
+    page = await here.pet.conversations.list(user=here.user, limit=CONVERSATIONS, cursor=cursor)
+    return here.page("console/conversations.html", found=page, own=_talk_id(here))
 
 
 @router.get("/conversations/{id:path}")
@@ -91,47 +91,47 @@ async def why(here: Here, id: str) -> Response:
     return go(f"/traces/{turn.id}")
 
 
-def _own(here: PageRequest) -> str:
+def _talk_id(here: PageRequest) -> str:
     """Return the id of the private conversation that the page continues."""
     return TurnRequest("", here.user, here.pet.clock()).conversation_id
 
 
 async def _page(here: PageRequest, one: Conversation | None, before: str | None = None) -> Response:
     newest = await here.pet.conversations.list(user=here.user, limit=BESIDE)
-    shown = await _said(here.pet, here.user, one.id, before) if one else {"messages": [], "earlier": None}
-    talks = before is None and (one is None or one.id == _own(here))
-    return here.page("console/talk.html", one=one, newest=newest, own=_own(here), talks=talks, **shown)
+    values = await _values(here.pet, here.user, one.id, before) if one else {"messages": [], "earlier": None}
+    talks = before is None and (one is None or one.id == _talk_id(here))
+    return here.page("console/talk.html", one=one, newest=newest, own=_talk_id(here), talks=talks, **values)
 
 
-async def _said(pet: Companion, user: str, conversation: str, before: str | None = None) -> dict[str, Any]:
+async def _values(pet: Companion, user: str, conversation: str, before: str | None = None) -> dict[str, Any]:
     """Return the messages of a conversation, oldest first, with what was learned from each and what each asks
     to forget. Also returns the id to pass as `before` for earlier messages."""
-    found = await pet.conversations.messages(
+    newest = await pet.conversations.messages(
         user=user, limit=MESSAGES_SHOWN + 1, before=before, conversation=conversation
     )
-    shown, learned, asked = found[MESSAGES_SHOWN - 1 :: -1], defaultdict(list), dict[str, Any]()
-    if shown:
-        times = [message.sent_at for message in shown]
+    messages, learned, choices = newest[MESSAGES_SHOWN - 1 :: -1], defaultdict(list), dict[str, Any]()
+    if messages:
+        times = [message.sent_at for message in messages]
         since, until = min(times), max(times) + timedelta(minutes=1)
         for memory in await pet.memories.list(user=user, limit=LEARNED, since=since, until=until):
             learned[memory.message_id].append(memory)
-    for question, reply in zip(["", *(one.id for one in shown)], shown, strict=False):
+    for question, reply in zip(["", *(one.id for one in messages)], messages, strict=False):
         if reply.asks is not None:
-            asked[reply.id] = await candidates(pet, user, reply.asks, question)
-    earlier = shown[0].id if len(found) > MESSAGES_SHOWN else None
-    return {"messages": shown, "learned": learned, "asked": asked, "earlier": earlier}
+            choices[reply.id] = await candidates(pet, user, reply.asks, question)
+    earlier = messages[0].id if len(newest) > MESSAGES_SHOWN else None
+    return {"messages": messages, "learned": learned, "asked": choices, "earlier": earlier}
 
 
 async def _answer(pet: Companion, user: str, text: str) -> AsyncIterator[str]:
     """Yield the answer as it grows. Then yield both messages as the page shows them, twice: at once, and
     later with what was learned from them."""
-    said, due = "", 0.0
+    text_so_far, due = "", 0.0
     try:
         async with pet.stream(text, user=user) as stream:
             async for piece in stream:
-                said += piece
+                text_so_far += piece
                 if (begun := perf_counter()) >= due:
-                    line = _line(html=markdown(said))
+                    line = _line(html=markdown(text_so_far))
                     due = perf_counter() + max(PAUSE, PAUSE_RATIO * (perf_counter() - begun))
                     yield line
         yield await _turn(pet, user, stream.reply)
@@ -143,10 +143,10 @@ async def _answer(pet: Companion, user: str, text: str) -> AsyncIterator[str]:
 
 async def _turn(pet: Companion, user: str, reply: Reply) -> str:
     """Return the reply and the message that it answers, as the page shows them."""
-    said = await _said(pet, user, str(reply.conversation))
-    end = next((at for at, one in enumerate(said["messages"], 1) if one.id == reply.message_id), 0)
-    said["messages"] = said["messages"][max(0, end - 2) : end]
-    return _line(turn=render("console/messages.html", talks=True, **said))
+    values = await _values(pet, user, str(reply.conversation))
+    end = next((at for at, one in enumerate(values["messages"], 1) if one.id == reply.message_id), 0)
+    values["messages"] = values["messages"][max(0, end - 2) : end]
+    return _line(turn=render("console/messages.html", talks=True, **values))
 
 
 def _line(**values: Any) -> str:

@@ -54,8 +54,8 @@ class Query:
     def address(self, path: str = "/traces", **changes: str | None) -> str:
         """Return the address with changed fields. It starts at the newest trace again."""
         fields = {**self.fields, "before": None, **changes}
-        given = {name: value for name, value in fields.items() if value}
-        return f"{path}?{urlencode(given, errors='replace')}" if given else path
+        filled = {name: value for name, value in fields.items() if value}
+        return f"{path}?{urlencode(filled, errors='replace')}" if filled else path
 
 
 def read_query(parameters: Mapping[str, str], now: datetime, visitor: Visitor) -> Query:
@@ -81,19 +81,19 @@ async def newest(request: Request) -> HTMLResponse:
     wrong, status = "", 200
     try:
         query = read_query(request.query_params, now, visitor_of(request))
-        found, older = await _page_of(request.app.state.traces, query, now)
+        traces, older = await _trace_page(request.app.state.traces, query, now)
     except BadInput as error:
-        query, found, older = Query(_fields(request.query_params), TraceFilter()), [], None
+        query, traces, older = Query(_fields(request.query_params), TraceFilter()), [], None
         wrong, status = str(error), 400
-    return page(request, "list.html", status=status, query=query, found=found, older=older, wrong=wrong)
+    return page(request, "list.html", status=status, query=query, found=traces, older=older, wrong=wrong)
 
 
-async def _page_of(traces: Traces, query: Query, now: datetime) -> tuple[list[Summary], str | None]:
+async def _trace_page(traces: Traces, query: Query, now: datetime) -> tuple[list[Summary], str | None]:
     """Return the page's traces and the id after which the next page begins. The store limits the rows before
     it filters apparent failures, so this requests twice as many."""
     most = 2 * PAGE if query.filter.failed else PAGE + 1
-    found = await traces.list(query.filter, now, most, before=query.before)
-    return found[:PAGE], found[PAGE - 1].id if len(found) > PAGE else None
+    summaries = await traces.list(query.filter, now, most, before=query.before)
+    return summaries[:PAGE], summaries[PAGE - 1].id if len(summaries) > PAGE else None
 
 
 @router.get("/live")

@@ -78,22 +78,22 @@ def _with_spans(node: Node) -> list[Node]:
 
 def _row(address: str, node: Node, branch: str, length: float) -> Row:
     at, took = (node.span.at, node.span.took) if node.span else (0.0, 0.0)
-    left = min(WIDTH - MIN_BAR, WIDTH * at / length)
+    start = min(WIDTH - MIN_BAR, WIDTH * at / length)
     lasted = length - at if took is None else took
-    return Row(address, node, branch, left, min(WIDTH - left, max(MIN_BAR, WIDTH * lasted / length)))
+    return Row(address, node, branch, start, min(WIDTH - start, max(MIN_BAR, WIDTH * lasted / length)))
 
 
 async def _whole(request: Request, id: str) -> TraceWithJobs:
-    found: TraceWithJobs = await request.app.state.traces.get_with_jobs(id[:100], request.app.state.clock())
+    whole: TraceWithJobs = await request.app.state.traces.get_with_jobs(id[:100], request.app.state.clock())
     visitor = visitor_of(request)
-    if not visitor.admin and found.trace.summary.user != visitor.user:
+    if not visitor.admin and whole.trace.summary.user != visitor.user:
         raise NotFound(f"there is no trace {id[:100]!r}")
     if not visitor.admin:
         accounts = await request.app.state.pet.people.accounts(user=visitor.user) if visitor.user else []
-        for one in (found.trace, *found.jobs):
+        for one in (whole.trace, *whole.jobs):
             if await request.app.state.traces.shows_others(one.summary, accounts):
                 raise NotFound(FROM_PLACES)
-    return found
+    return whole
 
 
 Whole = Annotated[TraceWithJobs, Depends(_whole)]
@@ -112,10 +112,10 @@ Trees = Annotated[Sequence[SpanTree], Depends(_trees)]
 
 
 async def _chosen(trees: Trees, span: str = FIRST) -> Row:
-    found = next((row for tree in trees for row in tree.rows if row.address == span), None)
-    if found is None:
+    row = next((row for tree in trees for row in tree.rows if row.address == span), None)
+    if row is None:
         raise NotFound("there is no such span in this trace")
-    return found
+    return row
 
 
 Chosen = Annotated[Row, Depends(_chosen)]
@@ -170,12 +170,12 @@ async def as_markdown(whole: Whole) -> Response:
 async def explain_memories(request: Request, whole: Whole, text: str = "") -> HTMLResponse:
     """Explain why memories that match `?text=…` were in the prompt, or were not."""
     pet, visitor, text, wrong = request.app.state.pet, visitor_of(request), text.strip()[:500], ""
-    asked = Question(pet.clock(), None if visitor.admin else visitor.user, whole.trace)
+    question = Question(pet.clock(), None if visitor.admin else visitor.user, whole.trace)
     try:
-        found = await explain(pet.traces, asked, text) if text else []
+        explanations = await explain(pet.traces, question, text) if text else []
     except NotFound as error:
-        found, wrong = [], str(error)
-    return page(request, "why.html", summary=whole.trace.summary, found=found, text=text, wrong=wrong)
+        explanations, wrong = [], str(error)
+    return page(request, "why.html", summary=whole.trace.summary, found=explanations, text=text, wrong=wrong)
 
 
 @router.post("/traces/{id}/replay")
@@ -184,8 +184,8 @@ async def replay_turn(request: Request, whole: Whole) -> HTMLResponse:
     from agent.replay.replay import replay
 
     async with request.app.state.test_lock:
-        found = await replay(request.app.state.pet, whole)
-    return _compared(request, whole.trace, found.after, found.differences, replayed=True)
+        result = await replay(request.app.state.pet, whole)
+    return _compared(request, whole.trace, result.after, result.differences, replayed=True)
 
 
 @router.post("/traces/{id}/test")
@@ -216,11 +216,11 @@ async def compare(request: Request) -> HTMLResponse:
 
 
 def _compared(
-    request: Request, before: Trace, after: Trace, found: Sequence[Difference], *, replayed: bool = False
+    request: Request, before: Trace, after: Trace, changes: Sequence[Difference], *, replayed: bool = False
 ) -> HTMLResponse:
-    shown = [(one, word_diff(one.before, one.after)) for one in found[:MAX_DIFFERENCES]]
-    told: dict[str, Any] = {"shown": shown, "number": len(found), "replayed": replayed}
-    return page(request, "compare.html", before=before.summary, after=after.summary, **told)
+    diffs = [(one, word_diff(one.before, one.after)) for one in changes[:MAX_DIFFERENCES]]
+    values: dict[str, Any] = {"shown": diffs, "number": len(changes), "replayed": replayed}
+    return page(request, "compare.html", before=before.summary, after=after.summary, **values)
 
 
 def _text(text: str) -> Response:

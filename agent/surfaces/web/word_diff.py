@@ -35,11 +35,11 @@ class WordDiff:
 def word_diff(before: str, after: str) -> WordDiff:
     parts = _WORD if len(before) + len(after) <= MAX_BY_WORD else _LINE
     old, new = parts.findall(before), parts.findall(after)
-    left, right = list[Span](), list[Span]()
+    removed, added = list[Span](), list[Span]()
     for step in Indel.opcodes(old, new):
-        left.append((step.tag == "equal", "".join(old[step.src_start : step.src_end])))
-        right.append((step.tag == "equal", "".join(new[step.dest_start : step.dest_end])))
-    return WordDiff([*_pieces(left)], [*_pieces(right)])
+        removed.append((step.tag == "equal", "".join(old[step.src_start : step.src_end])))
+        added.append((step.tag == "equal", "".join(new[step.dest_start : step.dest_end])))
+    return WordDiff([*_pieces(removed)], [*_pieces(added)])
 
 
 def _pieces(spans: Sequence[Span]) -> Iterator[Piece]:
