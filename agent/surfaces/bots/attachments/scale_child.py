@@ -34,16 +34,16 @@ def main() -> int:
             image.load()
             clear = image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info
             deep = image.mode.startswith("I;16")
-            plain = image.point(lambda level: level / 256, "L") if deep else image
-            plain = plain.convert("RGBA" if clear else "RGB")
-            plain.thumbnail((SIDE, SIDE))
+            scaled = image.point(lambda level: level / 256, "L") if deep else image
+            scaled = scaled.convert("RGBA" if clear else "RGB")
+            scaled.thumbnail((SIDE, SIDE))
             try:
-                plain = ImageOps.exif_transpose(plain)
+                scaled = ImageOps.exif_transpose(scaled)
             except Exception as error:  # of EXIF data that is damaged; the picture is not
                 sys.stderr.write(f"not turned: {error}\n")
             if clear:  # on white, as in a chat
-                plain = Image.alpha_composite(Image.new("RGBA", plain.size, "white"), plain)
-            plain.convert("RGB").save(sys.stdout.buffer, "JPEG", quality=85)
+                scaled = Image.alpha_composite(Image.new("RGBA", scaled.size, "white"), scaled)
+            scaled.convert("RGB").save(sys.stdout.buffer, "JPEG", quality=85)
     except MemoryError:
         return 3
     except (UnidentifiedImageError, OSError, ValueError, SyntaxError, EOFError, ArithmeticError):

@@ -59,11 +59,11 @@ class Allowed:
         """Return whether the bot may be used there, and by this person, who has a role if one is demanded. No
         list names direct messages, and nobody has a role there."""
         guild = getattr(channel, "guild", None)
-        here = {channel.id, getattr(channel, "parent_id", None)}
+        ids = {channel.id, getattr(channel, "parent_id", None)}
         roles = {role.id for role in getattr(person, "roles", ())}
         return (
             (guild is None or not self.servers or guild.id in self.servers)
-            and (guild is None or not self.channels or not self.channels.isdisjoint(here))
+            and (guild is None or not self.channels or not self.channels.isdisjoint(ids))
             and (person is None or not self.roles or not self.roles.isdisjoint(roles))
         )
 
@@ -225,9 +225,9 @@ async def missed_messages(
     for guild in client.guilds:
         channels += [*guild.text_channels, *guild.voice_channels, *guild.threads]
     wanted = [(one.id, one) for one in channels if (one.last_message_id or 0) > after]
-    for id, known in [*wanted, *((int(id), client.get_channel(int(id))) for id in reversed(private))]:
+    for id, cached in [*wanted, *((int(id), client.get_channel(int(id))) for id in reversed(private))]:
         try:
-            channel: Any = known or await client.fetch_channel(id)
+            channel: Any = cached or await client.fetch_channel(id)
             written = await client.http.logs_from(id, MOST_MESSAGES, after=after)
         except API_ERRORS as error:
             log.warning("what was written in channel %s meanwhile is not read: %s", id, error)
@@ -248,8 +248,8 @@ def _readable(event: str, parse: Callable[[Any], None]) -> Callable[[Any], None]
     return parse_or_skip
 
 
-def _short_backoff(*given: Any, **options: Any) -> ExponentialBackoff[Any]:
-    backoff = ExponentialBackoff[Any](*given, **options)
+def _short_backoff(*arguments: Any, **options: Any) -> ExponentialBackoff[Any]:
+    backoff = ExponentialBackoff[Any](*arguments, **options)
     backoff._max = MOST_EXPONENT
     return backoff
 

@@ -89,8 +89,8 @@ def is_from_person(message: discord.Message) -> bool:
 def as_message(channel: Any, data: Mapping[str, Any]) -> discord.Message:
     """Return a message from what Discord's API tells of it. Other servers send null, or leave out, what
     Discord does not; discord.py cannot read that."""
-    told = {key: value for key, value in data.items() if value is not None or key == "edited_timestamp"}
-    message: discord.Message = channel._state.create_message(channel=channel, data={"mentions": [], **told})
+    fields = {key: value for key, value in data.items() if value is not None or key == "edited_timestamp"}
+    message: discord.Message = channel._state.create_message(channel=channel, data={"mentions": [], **fields})
     return message
 
 
@@ -165,15 +165,15 @@ class Reader:
             return None
 
     async def may_read(self, user: str, places: Sequence[Place]) -> Mapping[Place, str]:
-        told = {}
+        names = {}
         for place in places:
             try:
-                told[place] = await self._readable_name(user_id(user), place)
+                names[place] = await self._readable_name(user_id(user), place)
             except (discord.NotFound, discord.Forbidden):
-                told[place] = ""  # of a deleted channel, or one that the bot does not see
+                names[place] = ""  # of a deleted channel, or one that the bot does not see
             except API_ERRORS as error:
                 log.info("it is not known whether %s can read %s: %s", user, place, error)
-        return told
+        return names
 
     async def _readable_name(self, user: int | None, place: Place) -> str:
         """Return what a channel or thread is called that the person can read now; empty if they cannot. May
@@ -205,8 +205,8 @@ class Reader:
         replied = source.reference.resolved if source.reference else None
         role = guild.self_role if guild else None
         calls = "|".join(f"<@[!&]?{one.id}>" for one in (me, role) if one is not None)
-        said = without_call(source.content, calls)
-        text = await self._readable("\n".join(filter(None, (said, *_besides(source)))), source, message.place)
+        body = without_call(source.content, calls)
+        text = await self._readable("\n".join(filter(None, (body, *_besides(source)))), source, message.place)
         return Content(
             await self._name(source.author, guild),
             text or ("" if source.attachments else f"@{me.name}"),
@@ -219,13 +219,13 @@ class Reader:
         return _files_of(line.source)
 
     async def quote(self, line: NearbyMessage, message: IncomingMessage) -> str:
-        said, guild, me = line.source, message.source.guild, self._me
-        held = [said.content, *_besides(said), *_shown_with(said)]
-        text = await self._readable("\n".join(filter(None, held)), said, message.place)
+        source, guild, me = line.source, message.source.guild, self._me
+        parts = [source.content, *_besides(source), *_attached_texts(source)]
+        text = await self._readable("\n".join(filter(None, parts)), source, message.place)
         name = (
             me.display_name
             if not line.user
-            else await self.label(await self._name(said.author, guild), line.user, message.place)
+            else await self.label(await self._name(source.author, guild), line.user, message.place)
         )
         return f"{name}: {text}" if text else ""
 
@@ -251,8 +251,8 @@ class Reader:
 
     async def thread(self, message: IncomingMessage) -> Thread:
         source, channel = message.source, message.source.channel
-        found = await self.client.http.logs_from(channel.id, MAX_THREAD, before=source.id)
-        lines = [one for one in messages_of(channel, found) if one.type in (*_KINDS, *_BY_BOTS)]
+        history = await self.client.http.logs_from(channel.id, MAX_THREAD, before=source.id)
+        lines = [one for one in messages_of(channel, history) if one.type in (*_KINDS, *_BY_BOTS)]
         if channel.id not in {source.id, *(one.id for one in lines)} and (
             first := await self._first(channel)
         ):
@@ -322,12 +322,12 @@ def _besides(message: Any) -> Iterator[str]:
     if poll := getattr(message, "poll", None):
         yield described("poll", [{"text": text} for text in (poll.question, *(a.text for a in poll.answers))])
     for forwarded in getattr(message, "message_snapshots", ()):
-        held = (forwarded.content, *_besides(forwarded), *_shown_with(forwarded))
-        if text := "\n".join(filter(None, held)):
+        parts = (forwarded.content, *_besides(forwarded), *_attached_texts(forwarded))
+        if text := "\n".join(filter(None, parts)):
             yield quoted("forwarded", "", text)
 
 
-def _shown_with(message: Any) -> Iterator[str]:
+def _attached_texts(message: Any) -> Iterator[str]:
     """Yield in words what Discord shows with a message: files, what a bot has embedded, previews of links."""
     yield described("file", [{"name": file.filename} for file in message.attachments])
     for embed in message.embeds:
@@ -336,17 +336,17 @@ def _shown_with(message: Any) -> Iterator[str]:
         yield described("shown", component.to_dict(), message.content)
 
 
-def _word(found: re.Match[str], guild: discord.Guild | None, names: Mapping[int, str]) -> str:
-    if found["emoji"]:
-        return f":{found['emoji']}:"
-    if found["time"]:
-        return moment(found["time"])
-    if found["command"] or found["page"]:
-        return found["command"] or f"#{found['page']}"
-    if found["user"]:
-        return f"@{names.get(int(found['user']), 'somebody')}"
-    if found["role"]:
-        role = guild.get_role(int(found["role"])) if guild else None
+def _word(match: re.Match[str], guild: discord.Guild | None, names: Mapping[int, str]) -> str:
+    if match["emoji"]:
+        return f":{match['emoji']}:"
+    if match["time"]:
+        return moment(match["time"])
+    if match["command"] or match["page"]:
+        return match["command"] or f"#{match['page']}"
+    if match["user"]:
+        return f"@{names.get(int(match['user']), 'somebody')}"
+    if match["role"]:
+        role = guild.get_role(int(match["role"])) if guild else None
         return f"@{display_name(role.name if role else None, 'a role')}"
-    channel = guild.get_channel_or_thread(int(found["channel"])) if guild else None
+    channel = guild.get_channel_or_thread(int(match["channel"])) if guild else None
     return f"#{display_name(channel.name if channel else None, 'a channel')}"

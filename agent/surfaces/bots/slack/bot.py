@@ -174,14 +174,14 @@ async def missed_events(
 
 async def _lines(client: AsyncWebClient, channel: str, since: float) -> list[Mapping[str, Any]]:
     page = await client.conversations_history(channel=channel, limit=MOST_MESSAGES)
-    found = {line["ts"]: line for line in page["messages"]}
+    lines = {line["ts"]: line for line in page["messages"]}
     for line in page["messages"]:
         if float(line.get("latest_reply") or 0) > since:
             thread = await client.conversations_replies(
                 channel=channel, ts=line["ts"], oldest=str(since), limit=MOST_MESSAGES
             )
-            found |= {reply["ts"]: reply for reply in thread["messages"]}
-    return [line for line in found.values() if float(line["ts"]) > since]
+            lines |= {reply["ts"]: reply for reply in thread["messages"]}
+    return [line for line in lines.values() if float(line["ts"]) > since]
 
 
 async def run(
@@ -254,7 +254,7 @@ async def _by_http(bot: SlackBot, host: str, port: int) -> AsyncIterator[str]:
     await runner.setup()
     try:
         await web.TCPSite(runner, host, port).start()
-        address, found, *_ = runner.addresses[0]
-        yield f"waiting for events at http://{address}:{found}{PATH}"
+        address, bound_port, *_ = runner.addresses[0]
+        yield f"waiting for events at http://{address}:{bound_port}{PATH}"
     finally:
         await runner.cleanup()

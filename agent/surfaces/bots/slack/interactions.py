@@ -81,17 +81,17 @@ class Interactions:
         self, ack: Respond, respond: Respond, shortcut: Mapping[str, Any], context: Any
     ) -> None:
         await ack()
-        channel, said = shortcut["channel"]["id"], shortcut["message"]
-        if not said.get("text"):
-            await _send(respond, NO_TEXT, said.get("thread_ts"))
+        channel, data = shortcut["channel"]["id"], shortcut["message"]
+        if not data.get("text"):
+            await _send(respond, NO_TEXT, data.get("thread_ts"))
             return
         asker = await self._named(_asker(context, channel), context)
-        team, author = context.team_id or context.enterprise_id, str(said.get("user") or said.get("bot_id"))
-        source = Source(team, channel, author, said["ts"], context.bot_user_id, {"text": said["text"]})
+        team, author = context.team_id or context.enterprise_id, str(data.get("user") or data.get("bot_id"))
+        source = Source(team, channel, author, data["ts"], context.bot_user_id, {"text": data["text"]})
         message = IncomingMessage(user_name(team, author), asker.place, source=source)
         content = await self._platform.read(message)
         answer = await self._commands.remember_message(asker, content, message.user)
-        await _send(respond, answer, said.get("thread_ts"))
+        await _send(respond, answer, data.get("thread_ts"))
 
 
 def _asker(context: Any, channel: str, prefix: str = PREFIX) -> Asker:

@@ -152,10 +152,10 @@ def line_of(event: Mapping[str, Any], team: str, bot: str) -> NearbyMessage:
     )
 
 
-def _files_of(said: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _files_of(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the files of a message and of those that it forwards."""
-    shared = [one for one in said.get("attachments") or () if one.get("is_share") or one.get("is_msg_unfurl")]
-    return [*(said.get("files") or ()), *(file for one in shared for file in _files_of(one))]
+    shared = [one for one in data.get("attachments") or () if one.get("is_share") or one.get("is_msg_unfurl")]
+    return [*(data.get("files") or ()), *(file for one in shared for file in _files_of(one))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ class Reader:
 
     def __post_init__(self) -> None:
         self._people = Hourly(self._ask_who, self.clock)
-        self._others = Hourly(self._ask_what, self.clock)
+        self._channels = Hourly(self._ask_what, self.clock)
 
     async def read(self, message: IncomingMessage) -> Content:
         source: Source = message.source
@@ -183,12 +183,12 @@ class Reader:
         attached = [await attachment_of(self.client, one) for one in event.get("files") or ()]
         forwarded = [await attachment_of(self.client, one) for one in _files_of(event)[len(attached) :]]
         attached += [one for one in forwarded if one.kind in PERCEIVED]  # the text names the others
-        said = without_call(event.get("text") or "", rf"<@{source.bot}(?:\|[^>]*)?>")
-        text = await self._readable({**event, "text": said}, source, message.place, whole=False)
+        body = without_call(event.get("text") or "", rf"<@{source.bot}(?:\|[^>]*)?>")
+        text = await self._readable({**event, "text": body}, source, message.place, whole=False)
         author = await self._people.get(source.user)
         name = author.name if author else source.user
         called = f"@{await self.name(source.bot)}" if not (text or attached) else ""
-        channel = None if message.place.private else await self._others.get(source.channel)
+        channel = None if message.place.private else await self._channels.get(source.channel)
         place = channel and f"#{display_name(channel, 'a channel')}"
         return Content(name, text or called, attached, place or "", author.zone if author else None)
 
@@ -200,10 +200,10 @@ class Reader:
         """Name the channels that the person may read: those they are in, and for a member of the workspace
         who is no guest its public ones."""
         team, id = user.split(":")[1:]
-        told = dict.fromkeys(places, "")
+        names = dict.fromkeys(places, "")
         person = (await self.client.users_info(user=id))["user"]
         if person.get("deleted"):
-            return told
+            return names
         joined: dict[str, Mapping[str, Any]] = {}
         kinds = "public_channel,private_channel,mpim"
         async for page in await self.client.users_conversations(user=id, types=kinds, limit=200):
@@ -214,8 +214,8 @@ class Reader:
             if channel is None and not guest and person.get("team_id") == team:
                 channel = await self._public(place.path[2])
             if channel is not None:
-                told[place] = f"#{display_name(channel.get('name'), 'a channel')}"
-        return told
+                names[place] = f"#{display_name(channel.get('name'), 'a channel')}"
+        return names
 
     async def _public(self, id: str) -> Mapping[str, Any] | None:
         """Return a channel that all members of the workspace may read; None for any other."""
@@ -233,33 +233,33 @@ class Reader:
         return f"{await self._author(line.source, source, message.place)}: {text}" if text else ""
 
     async def _readable(
-        self, said: Mapping[str, Any], source: Source, place: Place, *, whole: bool = True
+        self, message: Mapping[str, Any], source: Source, place: Place, *, whole: bool = True
     ) -> str:
         """Return in words what a message says, with names instead of ids, with forwarded messages and blocks;
         as a `whole` also with files, and what an app or a link shows."""
-        text = str(said.get("text") or "")
-        files = [await attachment_of(self.client, one) for one in said.get("files") or () if whole]
-        blocks = [one for one in said.get("blocks") or () if not text or one.get("type") != "rich_text"]
-        held = [
+        text = str(message.get("text") or "")
+        files = [await attachment_of(self.client, one) for one in message.get("files") or () if whole]
+        blocks = [one for one in message.get("blocks") or () if not text or one.get("type") != "rich_text"]
+        parts = [
             text,
             described("shown", blocks, text),
             described("file", [{"name": one.name or "a file"} for one in files]),
         ]
-        for one in said.get("attachments") or ():
+        for one in message.get("attachments") or ():
             if one.get("is_share") or one.get("is_msg_unfurl"):
                 if words := await self._readable(one, source, place):
-                    held.append(quoted("forwarded from", await self._author(one, source, place), words))
+                    parts.append(quoted("forwarded from", await self._author(one, source, place), words))
             elif whole:
-                held.append(described("shown", one, text))
-        text = "\n".join(filter(None, held))
+                parts.append(described("shown", one, text))
+        text = "\n".join(filter(None, parts))
         return readable_text(text, await self._names(text, source, place))
 
-    async def _author(self, said: Mapping[str, Any], source: Source, place: Place) -> str:
+    async def _author(self, message: Mapping[str, Any], source: Source, place: Place) -> str:
         """Return what who wrote a message is called: a person, or an app by the name that it gives itself."""
-        if user := str(said.get("user") or said.get("author_id") or ""):
+        if user := str(message.get("user") or message.get("author_id") or ""):
             return await self._label(user, source, place)
-        profile = said.get("bot_profile") or {}
-        name = said.get("username") or profile.get("name") or said.get("author_name")
+        profile = message.get("bot_profile") or {}
+        name = message.get("username") or profile.get("name") or message.get("author_name")
         return display_name(name, "somebody")
 
     async def _label(self, user: str, source: Source, place: Place) -> str:
@@ -268,10 +268,10 @@ class Reader:
 
     async def _names(self, text: str, source: Source, place: Place) -> dict[str, str]:
         """Return what the people, channels and groups are called that the text names by id alone."""
-        people, others = list(dict.fromkeys(mentioned_users(text))), list(dict.fromkeys(unnamed(text)))
-        asked = (*(self._label(one, source, place) for one in people), *map(self._others.get, others))
-        names = await asyncio.gather(*asked)
-        return {id: name for id, name in zip((*people, *others), names, strict=True) if name}
+        people, channels = list(dict.fromkeys(mentioned_users(text))), list(dict.fromkeys(unnamed(text)))
+        lookups = (*(self._label(one, source, place) for one in people), *map(self._channels.get, channels))
+        names = await asyncio.gather(*lookups)
+        return {id: name for id, name in zip((*people, *channels), names, strict=True) if name}
 
     async def _ask_what(self, id: str) -> str | None:
         """Return the name of a channel, or the handle of a group of people."""
@@ -289,7 +289,7 @@ class Reader:
         Slack's API."""
         _, team, channel, ts = origin.split(":")
         try:
-            found = await self.client.conversations_replies(
+            page = await self.client.conversations_replies(
                 channel=channel, ts=ts, oldest=ts, latest=ts, inclusive=True, limit=1
             )
         except SlackApiError as error:
@@ -299,7 +299,7 @@ class Reader:
             if code in _HIDDEN or self.clock() - sent_at(ts) > KEEPS:
                 raise Unreadable from error
             return None
-        line = next((line for line in found["messages"] if line["ts"] == ts), None)
+        line = next((line for line in page["messages"] if line["ts"] == ts), None)
         if line is None:
             return None
         flat = await self.listening(place_of(team, channel)) == "everything"
@@ -308,11 +308,11 @@ class Reader:
     async def thread_of(self, channel: str, ts: str) -> str | None:
         """Return the thread that a message is in or has begun; None if there is none any more."""
         try:
-            said = await self.client.conversations_replies(channel=channel, ts=ts, limit=1)
+            page = await self.client.conversations_replies(channel=channel, ts=ts, limit=1)
         except API_ERRORS as error:
             log.warning("cannot find a thread of %s: %s", channel, error)
             return None
-        return next((line.get("thread_ts") for line in said["messages"]), None)
+        return next((line.get("thread_ts") for line in page["messages"]), None)
 
     async def thread(self, message: IncomingMessage) -> Thread:
         source: Source = message.source
@@ -320,8 +320,8 @@ class Reader:
         async for page in await self.client.conversations_replies(
             channel=source.channel, ts=str(source.thread), latest=source.ts, limit=1_000
         ):
-            said = [line for line in page["messages"] if float(line["ts"]) < float(source.ts)]
-            lines += [line_of({**one, "channel": source.channel}, source.team, source.bot) for one in said]
+            earlier = [line for line in page["messages"] if float(line["ts"]) < float(source.ts)]
+            lines += [line_of({**one, "channel": source.channel}, source.team, source.bot) for one in earlier]
             lines[1:] = lines[1:][-MAX_THREAD:]
         return Thread(lines)
 

@@ -66,8 +66,8 @@ def unnamed(text: str) -> list[str]:
 
 def readable_text(text: str, names: Mapping[str, str]) -> str:
     """Return the message as its author saw it. `names` maps ids of people, channels and groups."""
-    shown = _TOKEN.sub(lambda found: _readable(found[1], names), text)
-    return shown.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&").strip()
+    readable = _TOKEN.sub(lambda found: _readable(found[1], names), text)
+    return readable.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&").strip()
 
 
 def _readable(token: str, names: Mapping[str, str]) -> str:
