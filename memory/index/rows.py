@@ -7,9 +7,9 @@ rows are read together: `user:U`, `place:P` or `global`. Chunks have keys of the
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
 from datetime import datetime
-from itertools import groupby
+from itertools import groupby, islice
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -99,9 +99,10 @@ class Rows:
         owner, talks = key.removeprefix(DOCUMENTS), key.startswith(("user:", "place:"))
         kinds: tuple[Kind, ...] = ("memory", "summary") if talks else ("memory" if key == owner else "chunk",)
         for kind in kinds:
-            found = _index_rows(kind, await self.database.rows(_BY_OWNER[kind], {"owner": owner, "now": now}))
-            for at in range(0, len(found), size):
-                yield found[at : at + size]
+            rows = await self.database.rows(_BY_OWNER[kind], {"owner": owner, "now": now})
+            index_rows = _index_rows(kind, rows)
+            while part := [*islice(index_rows, size)]:
+                yield part
         if talks:
             async for found in self._messages_of(owner, size):
                 yield found
@@ -171,10 +172,11 @@ class Rows:
         return list(index_rows.values())
 
 
-def _index_rows(kind: Kind, rows: Iterable[Any]) -> list[IndexRow]:
+def _index_rows(kind: Kind, rows: Iterable[Any]) -> Iterator[IndexRow]:
+    """Return the rows one by one, since for thousands of facts this takes longer than others may wait."""
     if kind == "memory":
-        return [_of_memory(links) for _, links in groupby(rows, key=attrgetter("id"))]
-    return [*map(_of_summary if kind == "summary" else _of_chunk, rows)]
+        return (_of_memory(links) for _, links in groupby(rows, key=attrgetter("id")))
+    return map(_of_summary if kind == "summary" else _of_chunk, rows)
 
 
 def _of_memory(links: Iterable[Any]) -> IndexRow:

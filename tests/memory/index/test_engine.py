@@ -18,6 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from waiting import turns_of_others
 
 from memory.index import CHUNKS, LANES, Question
+from memory.index import rows as index_rows
 from memory.index.embedders.bundled import BundledEmbedder
 from memory.index.engine import Engine
 from memory.sql import changes
@@ -252,6 +253,17 @@ async def test_windows_are_the_same_however_few_rows_are_read_at_once(stack: Sta
         parts = [part async for part in rows.of_owner(key, stack.clock.now, size)]
         read.append({row.point.id: row.window for part in parts for row in part})
     assert (len(read[0]), read[1:]) == (10 if key == "place:town" else 23, read[:1] * 7)
+
+
+async def test_facts_become_rows_of_the_index_a_part_at_a_time(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, of_memory = list[Any](), index_rows._of_memory
+    for number in range(5):
+        await stack.remember(f"fact {number}", place="town")
+    monkeypatch.setattr(index_rows, "_of_memory", lambda links: made.append(1) or of_memory(links))
+    parts = stack.indexing.engine.rows.of_owner("user:anna", stack.clock.now, 2)
+    assert [(len(part), len(made)) async for part in parts] == [(2, 2), (2, 4), (1, 5)]
 
 
 class Slow(Hashed):
