@@ -92,16 +92,16 @@ async def replay(pet: Companion, whole: TraceWithJobs, options: ReplayOptions | 
         after = await run_turn(trace, replace(built, prompt=prompt), settings, asks, tools, turn)
     finally:
         await chosen.close()
-    found = [one async for one in search_differences(pet, trace, after)] if reading else []
+    changes = [one async for one in search_differences(pet, trace, after)] if reading else []
     if live and (built.prompt.client.pictures or built.prompt.client.quoted_images):
-        found.append(
+        changes.append(
             Difference("the pictures", "are not in the trace, so the model is not shown them", "", "")
         )
-    found += differences(trace, after)
+    changes += differences(trace, after)
     if whole.jobs and not live:
         consolidating = await parts.models.consolidating()
-        found += [one async for one in job_differences(whole, settings, consolidating, tools)]
-    ordered = sorted(dict.fromkeys(found), key=lambda one: not one.cause)
+        changes += [one async for one in job_differences(whole, settings, consolidating, tools)]
+    ordered = sorted(dict.fromkeys(changes), key=lambda one: not one.cause)
     return ReplayResult(whole, after, tuple(ordered), options)
 
 

@@ -99,7 +99,7 @@ class Conversations:
     async def edited(self, message: IncomingMessage, listening: Listening) -> None:
         """Apply an edit of a message. A waiting message is read as edited; one that is being answered, or was
         in the last minutes, is answered again; of an older one only the stored text changes."""
-        if places := [*self._here(message.origin)]:
+        if places := [*self._positions(message.origin)]:
             for messages, at in places:
                 messages[at] = replace(message, job=messages[at].job, posts=messages[at].posts)
             self._interrupt(message.origin)
@@ -140,9 +140,9 @@ class Conversations:
 
     def answers(self, origin: str) -> bool:
         """Return whether a message waits here, or is being answered and may still change."""
-        return any(self._here(origin))
+        return any(self._positions(origin))
 
-    def _here(self, origin: str) -> Iterator[tuple[MutableSequence[IncomingMessage], int]]:
+    def _positions(self, origin: str) -> Iterator[tuple[MutableSequence[IncomingMessage], int]]:
         """Yield each list and index at which a message waits, or is answered by a reply that may change."""
         for talk in self._conversations.values():
             for messages in (talk.waiting, *[talk.turn.burst] * talk.turn.open):

@@ -15,7 +15,7 @@ from memory.people.places import Listening
 log = logging.getLogger("hachi.bots")
 
 Key = TypeVar("Key")
-Known = TypeVar("Known")
+Value = TypeVar("Value")
 MAX_QUOTED = 2_000
 """Characters of a message that another one replies to or forwards."""
 MAX_THREAD = 50
@@ -31,20 +31,20 @@ ASK_AGAIN = timedelta(hours=1)
 """After so long it is asked again what may have changed on the platform."""
 
 
-class Hourly(Generic[Key, Known]):
+class Hourly(Generic[Key, Value]):
     """Cache what a platform answers to `ask` for an hour. If it answers None, the last answer stays valid."""
 
-    def __init__(self, ask: Callable[[Key], Awaitable[Known | None]], clock: Callable[[], datetime]) -> None:
+    def __init__(self, ask: Callable[[Key], Awaitable[Value | None]], clock: Callable[[], datetime]) -> None:
         self._ask, self._clock = ask, clock
-        self._known: dict[Key, tuple[Known, datetime]] = {}
+        self._cache: dict[Key, tuple[Value, datetime]] = {}
 
-    async def get(self, key: Key) -> Known | None:
-        cached, asked_at = self._known.get(key, (None, None))
+    async def get(self, key: Key) -> Value | None:
+        cached, asked_at = self._cache.get(key, (None, None))
         if asked_at and self._clock() - asked_at <= ASK_AGAIN:
             return cached
         if (answer := await self._ask(key)) is None:
             return cached
-        self._known[key] = answer, self._clock()
+        self._cache[key] = answer, self._clock()
         return answer
 
 

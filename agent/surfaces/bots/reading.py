@@ -161,11 +161,11 @@ class ReadablePlaces:
 
     def __init__(self, platform: Platform, clock: Callable[[], datetime]) -> None:
         self._platform, self._clock = platform, clock
-        self._known: dict[tuple[str, Place], tuple[str, datetime]] = {}
+        self._cache: dict[tuple[str, Place], tuple[str, datetime]] = {}
 
     async def of(self, user: str, places: Sequence[Place]) -> Mapping[Place, str]:
         now = self._clock()
-        cached = {place: self._known.get((user, place), ("", now - READABLE_FOR)) for place in places}
+        cached = {place: self._cache.get((user, place), ("", now - READABLE_FOR)) for place in places}
         names = {place: name for place, (name, at) in cached.items() if now - at < READABLE_FOR}
         if unconfirmed := [place for place in places if place not in names]:
             try:
@@ -174,8 +174,8 @@ class ReadablePlaces:
             except Exception as error:
                 log.warning("it is not known which channels %s can read: %s", user, error)
                 confirmed = {}
-            if len(self._known) >= MOST_READABLE:
-                self._known.clear()
-            self._known.update({(user, place): (name, now) for place, name in confirmed.items()})
+            if len(self._cache) >= MOST_READABLE:
+                self._cache.clear()
+            self._cache.update({(user, place): (name, now) for place, name in confirmed.items()})
             names |= confirmed
         return {place: name for place, name in names.items() if name}

@@ -148,20 +148,20 @@ async def test_who_leaves_while_waiting_takes_no_slot():
 
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_five_people_on_one_slot_are_answered_one_after_the_other(open_pet, server, streamed):
-    given = {"openai_base_url": server.url, "model": "tiny", "provider": "llamacpp", "model_timeout": 1.0}
-    pet = await open_pet(**given, model_retries=0)
-    at_once, most = 0, 0
+    settings = {"openai_base_url": server.url, "model": "tiny", "provider": "llamacpp", "model_timeout": 1.0}
+    pet = await open_pet(**settings, model_retries=0)
+    running, most = 0, 0
 
     def answered(asked: Asked) -> Say:
-        nonlocal at_once, most
-        at_once += 1
-        most = max(most, at_once)
-        asyncio.get_running_loop().call_later(0.3, left)
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        asyncio.get_running_loop().call_later(0.3, finish)
         return Say("Hello there, friend.", pause=0.1)
 
-    def left() -> None:
-        nonlocal at_once
-        at_once -= 1
+    def finish() -> None:
+        nonlocal running
+        running -= 1
 
     server.aside = answered
 

@@ -24,11 +24,11 @@ async def test_a_mixed_talk_gets_no_wrong_answer_and_keeps_only_what_was_stated(
     for line in talk:
         clock.advance(minutes=1)
         reply = await pet.respond(line["say"], user=line["who"])
-        kept = [decision.content for decision in reply.memories if decision.action == "add"]
+        stored = [decision.content for decision in reply.memories if decision.action == "add"]
         expected = [line["kept"]] if line["kept"] else []
         unwanted = "not" in line and re.search(line["not"], reply.message)
-        if not re.search(line["answer"], reply.message) or unwanted or kept != expected:
-            wrong.append((line["say"], reply.message, kept))
+        if not re.search(line["answer"], reply.message) or unwanted or stored != expected:
+            wrong.append((line["say"], reply.message, stored))
     assert wrong == []
 
 
@@ -66,15 +66,15 @@ async def test_in_a_shared_place_a_fact_and_its_quotation_name_who_said_it(open_
 
 async def test_a_message_that_no_fact_was_made_of_is_quoted(open_pet):
     pet = await open_pet()
-    said = ["My kayak lies in the boat house by the lake.", *(f"I read page {n} today." for n in range(15))]
-    sent = ((f"2025-05-01T10:{n:02}:00Z", text) for n, text in enumerate(said))
+    texts = ["My kayak lies in the boat house by the lake.", *(f"I read page {n} today." for n in range(15))]
+    sent = ((f"2025-05-01T10:{n:02}:00Z", text) for n, text in enumerate(texts))
     await pet.conversations.import_messages(
         [{"author": "ana", "text": text, "sent_at": at} for at, text in sent], user="ana"
     )
 
     reply = await pet.respond("Where is my kayak?", user="ana")
 
-    assert reply.message == f"You told me on 1 May 2025: “{said[0]}”"
+    assert reply.message == f"You told me on 1 May 2025: “{texts[0]}”"
 
     more = ["My kayak lies dry in the boat house.", *(f"I read book {n} today." for n in range(15))]
     sent = ((f"2025-05-02T10:{n:02}:00Z", text) for n, text in enumerate(more))
@@ -85,7 +85,7 @@ async def test_a_message_that_no_fact_was_made_of_is_quoted(open_pet):
     assert re.findall(r"on (\d) May", reply.message) == ["2", "1"], "the newest first"
 
 
-async def run(said: str, answer: str, *tools: str) -> tuple[dict[str, Any], list[str]]:
+async def run(question: str, answer: str, *tools: str) -> tuple[dict[str, Any], list[str]]:
     """The answer of the bare model with tools that all give the same answer; and the tools called."""
     called: list[str] = []
 
@@ -99,7 +99,7 @@ async def run(said: str, answer: str, *tools: str) -> tuple[dict[str, Any], list
 
     agent = Agent(name="Hachi", instructions="You are Hachi.", tools=[tool(name) for name in tools])
     config = RunConfig(model=OfflineModel(), tracing_disabled=True)
-    result = await Runner.run(agent, input=said, run_config=config, max_turns=3)
+    result = await Runner.run(agent, input=question, run_config=config, max_turns=3)
     return json.loads(result.final_output), called
 
 
