@@ -20,6 +20,7 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
+from memory.index.bm25 import stems
 from memory.records import DEFAULT_IMPORTANCE
 from memory.search.time_ranges import Span, time_span
 from memory.text import prose
@@ -135,7 +136,7 @@ def rank(
             scores[id_] = min(1.0, whole / most * factor)
     if not about and best < NOTHING * most:
         return [(id_, 0.0) for id_ in newest]
-    return _repeats_lowered(_spread(scores, candidates, answered), candidates)
+    return _repeats_lowered(question, _spread(scores, candidates, answered), candidates)
 
 
 def asks(text: str) -> bool:
@@ -262,25 +263,28 @@ def _spread(
 
 
 def _repeats_lowered(
-    scores: dict[str, float], candidates: Mapping[str, Candidate]
+    question: str, scores: dict[str, float], candidates: Mapping[str, Candidate]
 ) -> list[tuple[str, float]]:
-    """Rank, with lower scores for facts that nearly repeat another one. The newer of two gets the better
-    score."""
+    """Rank, with lower scores for facts that nearly repeat another one. Of two such facts the one with more
+    words of the question ("boat 2", "boat 23") gets the better score, else the newer one."""
     from rapidfuzz import fuzz  # imported here, because a list of traces needs this module without it
 
-    ranked, apart = _ordered(scores), dict[str, str]()
+    def preference(id_: str) -> tuple[int, datetime]:
+        return len(asked & stems(candidates[id_].text)), candidates[id_].created_at
+
+    ranked, apart, asked = _ordered(scores), dict[str, str](), stems(question)
     for id_ in [id_ for id_, score in ranked if score and candidates[id_].kind == "memory"][:REPEATS_WITHIN]:
         text = _plain(candidates[id_].text)
         same = (other for other in apart if fuzz.ratio(text, apart[other], score_cutoff=REPEAT))
         if (better := next(same, None)) is None:
             apart[id_] = text
             continue
-        newer, older = better, id_
-        if candidates[id_].created_at > candidates[better].created_at:
-            newer, older = id_, better
+        first, second = better, id_
+        if preference(id_) > preference(better):
+            first, second = id_, better
             del apart[better]
             apart[id_] = text
-        scores[newer], scores[older] = scores[better], scores[id_] * REPEATED
+        scores[first], scores[second] = scores[better], scores[id_] * REPEATED
     return _ordered(scores)
 
 

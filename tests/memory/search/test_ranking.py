@@ -187,6 +187,22 @@ def test_of_two_facts_of_one_thing_the_newer_comes_first() -> None:
     assert order("how many hens", lanes, found) == ["now", "other", "before"]
 
 
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ("Ann keeps her boat at berth 2", "Ann keeps her boat at berth 23"),
+        ("The key of the shed is in drawer B", "The key of the shed is in drawer C"),
+        ("安娜的自行车停在二号车库里面", "安娜的自行车停在三号车库里面"),
+    ],
+)
+def test_of_two_nearly_equal_facts_the_one_that_the_question_names_comes_first(before: str, now: str) -> None:
+    found = {"before": fact(before, days_ago=60), "now": fact(now, days_ago=2)}
+    for scores in (2.0, 1.9), (1.9, 2.0):
+        lanes = {"words": [*zip(found, scores, strict=True)]}
+        assert order(before, lanes, found)[0] == "before"
+        assert order(now, lanes, found)[0] == "now"
+
+
 def test_scores_fade_with_age_only_where_asked_and_use_slows_it() -> None:
     found = {"old": message(days_ago=100), "new": message(days_ago=1)}
     lanes = {"words": [("old", 2.0), ("new", 1.9)]}
