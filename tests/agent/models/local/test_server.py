@@ -160,7 +160,7 @@ async def test_the_end_of_a_start_is_awaited(file):
 
 
 PARENT = """
-import asyncio, os, signal, sys
+import asyncio, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs in the background ignores it
 sys.path.insert(0, {doubles!r})
 from pathlib import Path
@@ -168,28 +168,22 @@ from agent.models.local.server import LocalServer
 async def main():
     server = LocalServer(Path({file!r}), None, None)
     await server.url()
-    print(os.getpid(), server._child.pid, flush=True)
+    print(server._child.pid, flush=True)
     await asyncio.sleep(60)
-for _ in range(3):
-    if not os.fork():
-        asyncio.run(main())
-for _ in range(3):
-    os.wait()
+asyncio.run(main())
 """
 
 
-async def test_the_child_ends_by_itself_when_its_parent_is_gone(file):
-    """Three parents are forked from one process, whose imports take seconds."""
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda how: how.name)
+async def test_the_child_ends_by_itself_when_its_parent_is_gone(file, how):
     code = PARENT.format(doubles=str(DOUBLES), file=str(file))
-    process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, stdout=PIPE, stderr=DEVNULL)
-    assert process.stdout is not None
-    pairs = [[int(pid) for pid in (await process.stdout.readline()).split()] for _ in range(3)]
-    for (parent, child), how in zip(pairs, (signal.SIGKILL, signal.SIGTERM, signal.SIGINT), strict=True):
-        assert not _gone(child)
-        os.kill(parent, how)
-        assert await _goes(parent)
-        assert await _goes(child), how.name
-    await process.wait()
+    parent = await asyncio.create_subprocess_exec(sys.executable, "-c", code, stdout=PIPE, stderr=DEVNULL)
+    assert parent.stdout is not None
+    pid = int(await parent.stdout.readline())
+    assert not _gone(pid)
+    parent.send_signal(how)
+    await parent.wait()
+    assert await _goes(pid)
 
 
 def test_few_or_busy_cores_compute_in_one_thread(monkeypatch):
